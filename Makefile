@@ -6,7 +6,7 @@ BASE := .venv/.base
 OUT ?= out/reproduce
 JOBS ?= 2
 
-.PHONY: test test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-tools bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
+.PHONY: test suite style types test-slow mutants mutants-changed stubs test-browser test-oldest test-pythons lint bench bench-bestarm bench-calibrate bench-clients bench-compiled bench-drift bench-field bench-history bench-judge bench-live bench-money bench-pay bench-peers bench-regret bench-statements bench-tools bench-worlds examples gauntlet gauntlet-money docs-gauntlet reproduce pictures paper docs dist clean
 .DEFAULT_GOAL := test
 
 $(BASE): pyproject.toml
@@ -20,7 +20,11 @@ $(READY): $(BASE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-test: lint
+# The types are checked while the tests run, so that no core waits.
+test: style
+	@$(MAKE) --no-print-directory -j2 types suite
+
+suite: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: $(READY)
@@ -35,9 +39,13 @@ test-browser: $(READY)
 	  || { echo 'test-browser: Chromium must be installed, and apt-get could not do it here'; exit 2; }
 	$(BIN)/python -m pytest -q -m browser tests/service/browser
 
-lint: $(READY)
+lint: style types
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -60,8 +60,9 @@ def regret(policy: Any, bandit: Any, task: Task, horizon: int, most: float) -> l
     marks = (horizon // 2, horizon)
     settings = {"horizon": horizon, "paths": task["paths"], "seed": task["seed"]}
     tools = {"it": policy, "chance": tp.Uniform()}
+    late, engine = task.get("delay", 0), task.get("engine", "serial")
     found = tp.simulate(
-        tools, bandit, checkpoints=marks, delay=task.get("delay", 0), **settings
+        tools, bandit, checkpoints=marks, delay=late, engine=engine, **settings
     ).curves
     chance = found["chance"].regret.mean(axis=0)
     half, end = found["it"].regret.T
@@ -109,7 +110,8 @@ def shop_or_modes(part: str, name: str, task: Task, longest: int) -> list[Any]:
     if task["tool"] == "hindsight":
         from money import PooledUCB1
 
-        return regret(PooledUCB1(), problem.environment, task, min(problem.horizon, longest), 0.5)
+        plain = task | {"engine": "serial"}  # it has no compiled form
+        return regret(PooledUCB1(), problem.environment, plain, min(problem.horizon, longest), 0.5)
     tool: Any = tp.RevenueUCB()
     if part == "modes":
         tool = tp.LinStudentUCB(clusters=task["tool"] == "clusters")
@@ -196,16 +198,17 @@ def cost(decisions: int = 600) -> dict[str, float]:
     return found
 
 
-def tasks_of(part: str, paths: int, longest: int) -> list[Task]:
+def tasks_of(part: str, paths: int, longest: int, engine: str) -> list[Task]:
     """Return the tasks of a part, in chunks of paths."""
     found: list[Task] = []
+    fast = {"engine": engine} if part in ("dear", "money") else {}  # both tools have a form
 
-    def add(problem: str, tool: str, count: int, **more: Any) -> None:
-        for chunk, first in enumerate(range(0, count, CHUNK)):
-            size = min(CHUNK, count - first)
+    def add(problem: str, tool: str, count: int, most: int = CHUNK, **more: Any) -> None:
+        for chunk, first in enumerate(range(0, count, most)):
+            size = min(most, count - first)
             seed = 20_261 + 1009 * chunk
             task = {"part": part, "problem": problem, "tool": tool, "paths": size, "seed": seed}
-            found.append(task | {"longest": longest} | more)
+            found.append(task | {"longest": longest} | fast | more)
 
     if part == "gauntlet":
         from tailproof.research.gauntlet.problems import PROBLEMS
@@ -242,7 +245,7 @@ def tasks_of(part: str, paths: int, longest: int) -> list[Task]:
         for name, problem in money.REPORT.items():
             if problem.k_armed:
                 add(name, "now", paths)
-                add(name, "hindsight", 3 * paths)
+                add(name, "hindsight", 3 * paths, most=500)
     else:
         for name in MODES if part == "modes" else (RARE, *DEAR):
             for tool in ("now", "clusters") if part == "modes" else ("now",):
@@ -388,6 +391,7 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=100)
     parser.add_argument("--longest", type=int, default=10**9, help="cuts horizons")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--engine", default="serial", help="of dear and money: compiled is faster")
     parser.add_argument("--baseline", type=Path, help="a checkout of the version to compare with")
     given = parser.parse_args()
     for part in given.only:
@@ -397,7 +401,7 @@ def main() -> None:
                 ratio = f", {each / before[name]:.2f} times before (≤ 1.2)" if before else ""
                 print(f"cost: {name}: {each:.1f} µs a decision{ratio}", flush=True)
             continue
-        tasks = tasks_of(part, given.paths, given.longest)
+        tasks = tasks_of(part, given.paths, given.longest, given.engine)
         found = collected(tasks, played(tasks, given.jobs))
         old = None
         if given.baseline and part in ("gauntlet", "clusters"):

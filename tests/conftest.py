@@ -1,6 +1,7 @@
 """A PostgreSQL server for the tests that want one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,3 +35,24 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "journal.db")
     return str(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def opened(place: str) -> Iterator[Callable[..., Any]]:
+    """Open connections to one journal, as many as wanted."""
+    from tailproof.live import open_journal
+
+    with ExitStack() as stack:
+
+        def another(at: str = place) -> Any:
+            journal = open_journal(at, durable=False)
+            stack.callback(journal.close)
+            return journal
+
+        yield another
+
+
+@pytest.fixture
+def journal(opened: Callable[..., Any]) -> Any:
+    """Return a new journal."""
+    return opened()

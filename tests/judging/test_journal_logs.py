@@ -10,7 +10,7 @@ import pytest
 
 import tailproof as tp
 from tailproof.live import Agent, read
-from tailproof.live.export import csv_pieces, rows
+from tailproof.live.export import csv_pieces
 from tailproof.tables import records
 
 NAMES = ["=b", "a"]
@@ -61,9 +61,8 @@ def test_visitors_features_and_those_of_arms() -> None:
     agent = played(tp.LinTS(), tp.features.cross)
     log = records(read(agent.journal))
     assert log.vectors is not None
-    offer = [offer for _, offer in rows(agent.journal)][7]
-    assert offer.vectors is not None
-    assert log.vectors[7].tolist() == offer.vectors.tolist()
+    row = read(agent.journal).frame.filter(like="x:").iloc[7]
+    assert log.vectors[7].ravel().tolist() == row.tolist()
     assert log.names == ("=b:1", "=b:2")  # once, not for every arm
     assert log.take([3, 7]).vectors is not None
 

@@ -1,13 +1,13 @@
 """What an experiment has: a control group, floors, units, and arms that come and go."""
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from clocks import Clock
 
 from tailproof import (
     PEGE,
@@ -25,33 +25,6 @@ from tailproof.live.config import load
 ARMS = ["red", "blue"]
 COLOURS = ["red", "blue", "green"]
 THREE = Filtered(UCB1(), repeats=3)
-
-
-class Clock:
-    """A time that tests move."""
-
-    now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def opened(place: str) -> Iterator[Callable[[], Journal]]:
-    """Open connections to one journal, in SQLite and in PostgreSQL."""
-    with ExitStack() as stack:
-
-        def another() -> Journal:
-            journal = open_journal(place, durable=False)
-            stack.callback(journal.close)
-            return journal
-
-        yield another
-
-
-@pytest.fixture
-def journal(opened: Callable[[], Journal]) -> Journal:
-    return opened()
 
 
 def quick(place: str | Path) -> Journal:
@@ -197,6 +170,8 @@ def test_another_control_share_is_another_recipe(tmp_path: Path) -> None:
         ({"floor": -0.1}, "floor must be"),
         ({"floor": 0.46, "control": ("red", 0.1), "arms": ARMS}, "floor must be at most 0.45"),
         ({"arms": ["red", "red"]}, "arm names must be unique"),
+        ({"silence": float("nan")}, "silence"),
+        ({"rewards": "last"}, "rewards"),
     ],
 )
 def test_what_cannot_be_is_refused(more: dict[str, Any], message: str) -> None:
@@ -258,7 +233,7 @@ def test_listed_arms_are_all_there_are() -> None:
 
 
 def test_the_number_of_arms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailproof.live.batch.MOST_ARMS", 3)
+    monkeypatch.setattr("tailproof.live.agent.MOST_ARMS", 3)
     agent = Agent(UCB1(), ":memory:")
     agent.ask(COLOURS)
     with pytest.raises(ValueError, match=r"has 3 arms, and \['pink'\] would be too many"):

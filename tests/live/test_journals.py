@@ -6,16 +6,17 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from clocks import Clock
 
 import tailproof.live.journal.postgres
-from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS
+from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS, Uniform
 from tailproof.live import Agent, Journal, Postgres, SQLite, Ticket, open_journal, read
 from tailproof.live.journal import base
 from tailproof.live.journal.tables import TABLES
@@ -26,46 +27,21 @@ ARMS = ["red", "blue"]
 THREE = Filtered(UCB1(), repeats=3)
 
 
-@pytest.fixture
-def opened(place: str) -> Iterator[Callable[..., Journal]]:
-    """Open connections to one journal, as many as wanted."""
-    with ExitStack() as stack:
-
-        def another(at: str = place) -> Journal:
-            journal = open_journal(at, durable=False)
-            stack.callback(journal.close)
-            return journal
-
-        yield another
-
-
-@pytest.fixture
-def journal(opened: Callable[..., Journal]) -> Journal:
-    return opened()
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_asking_again_gives_the_same_answer(journal: Journal) -> None:
     agent = Agent(THREE, journal)
     first = agent.ask(ARMS, ticket="a")
     assert agent.ask(ARMS, ticket="a") == agent.ask(["green"], ticket="a") == first
     own = agent.ask(ARMS)
     assert agent.ask(["green"], ticket=own.id) == own
+    assert agent.learner.numbers.keys() == set(ARMS)
+    assert agent.tell("#999999", 1.0) == agent.tell("of nobody", 1.0) == "unknown"
     assert len(read(journal).frame) == 2
     with pytest.raises(ValueError, match=r"ticket '#17' is reserved"):
         agent.ask(ARMS, ticket="#17")
 
 
 def test_each_reward_has_its_status(journal: Journal) -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     agent = Agent(THREE, journal, wait=10, clock=clock)
     for ticket in "abc":
         agent.ask(ARMS, ticket=ticket)
@@ -74,7 +50,7 @@ def test_each_reward_has_its_status(journal: Journal) -> None:
     ]
     clock.now = 11
     assert agent.tell("c", 9) == "late"
-    assert agent.tell("c", 9) == "duplicate"
+    assert agent.tell("c", 9) == agent.tell("a", 9) == "duplicate"
     clock.now = 13
     for ticket in "def":
         agent.ask(ARMS, ticket=ticket)
@@ -90,7 +66,7 @@ def test_each_reward_has_its_status(journal: Journal) -> None:
 
 
 def test_the_log_can_be_read_in_sql(journal: Journal) -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     agent = Agent(LinStudentUCB(), journal, wait=10, silence=0.0, clock=clock)
     agent.ask({"a": [1.0, 2.0], "b": [1.0, 2.0]}, ticket="v", unit="user 7")
     agent.ask({"a": [1.0, 2.0], "b": [3.0, 4.0]})
@@ -244,7 +220,7 @@ def test_a_snapshot_of_another_state_is_found(journal: Journal) -> None:
 @pytest.mark.parametrize("policy", [Filtered(OFUL(), repeats=3), LinStudentUCB(), LinTS()])
 def test_two_agents_on_one_journal(opened: Callable[..., Journal], policy: Any) -> None:
     """They take turns at random; arms come and go, rewards come late or never."""
-    rng, clock = np.random.default_rng(7), Clock()
+    rng, clock = np.random.default_rng(7), Clock(0.0)
     agents = [Agent(policy, opened(), wait=20, explore=0.1, clock=clock) for _ in range(2)]
     vectors = {f"arm {i}": x for i, x in enumerate(rng.standard_normal((8, 3)) / 3)}
     offers = [dict(list(vectors.items())[i : i + 4]) for i in (0, 2, 4)]
@@ -263,6 +239,18 @@ def test_two_agents_on_one_journal(opened: Callable[..., Journal], policy: Any) 
     whole = Agent(policy, opened(), clock=clock)
     assert whole.verify().ok
     assert whole.ask(offers[0], ticket="visit 0").arm == agents[0].ask(offers[1], "visit 0").arm
+
+
+def test_an_agent_learns_from_an_offer_whose_arms_only_another_agent_knows(
+    opened: Callable[..., Journal],
+) -> None:
+    first, second = (Agent(Uniform(), opened()) for _ in range(2))
+    first.tell(first.ask(ARMS).id, 1.0)
+    while (ticket := second.ask(["green", "red"])).arm != "red":  # which both agents know
+        pass
+    second.tell(ticket.id, 1.0)
+    assert first.ask(ARMS).arm in ARMS
+    assert first.verify().ok
 
 
 def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:

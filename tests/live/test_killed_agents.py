@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clocks import Clock
 from killing import Tally, kill
 
 from tailproof import OFUL, UCB1, Filtered, LinStudentUCB
@@ -192,15 +193,6 @@ def test_machines_with_wrong_clocks_go_by_the_server(
             frame = read(two.journal).frame
         assert frame.asked.is_monotonic_increasing
         assert (frame.told >= frame.asked).all()
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.mark.parametrize("jump", [-1e9, -3600, 3600, 1e12])

@@ -9,6 +9,7 @@ from scipy.stats import binom, t as student_t
 from traces import offers, play, row, trace_of
 
 from tailproof import LinStudentUCB, Uniform, environments, noise, simulate
+from tailproof.policies.state.arm_clusters import ArmClusters
 from tailproof.policies.state.student_fit import SHAPES
 from tailproof.testing import check_policy
 from tailproof.typing import Array
@@ -599,6 +600,25 @@ def test_the_best_arm_is_not_lost_where_its_own_rewards_lie_in_two_clusters() ->
         policy.learn(state, arms, chosen, y[:, None])
         late += (chosen == 4) * (t >= 1000)
     assert np.count_nonzero(late < 50) <= 7
+
+
+def test_arms_of_one_cluster_and_arms_with_features_are_not_followed() -> None:
+    """The first 32 rewards of an arm are looked at; of normal noise they show one cluster.
+
+    A tenth of normal samples may be taken for two clusters, so 30 of 40 are asked for.
+    """
+    rng, policy = np.random.default_rng(8), LinStudentUCB(clusters=True)
+    state, eyes = policy.init(20, 2, 2), np.tile(np.eye(2), (20, 1, 1))
+    for t in range(100):
+        policy.learn(state, eyes, np.full(20, t % 2), rng.standard_normal((20, 1)))
+    assert isinstance(state, ArmClusters)
+    assert np.count_nonzero(state.closed) >= 30
+    assert (state.seen[state.closed > 0] >= 32).all()
+    features = policy.init(20, 2, 2)
+    policy.learn(features, eyes / 2, np.zeros(20, np.int64), rng.standard_normal((20, 1)))
+    assert isinstance(features, ArmClusters)
+    assert features.closed.all()
+    assert not features.seen.any()
 
 
 def test_the_second_mean_of_arms_keeps_the_contract() -> None:

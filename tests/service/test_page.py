@@ -1,13 +1,9 @@
 """What a service answers a browser; `make test-browser` looks at it in one."""
 
-import io
-import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import pandas
 import pytest
 from callers import Caller
 
@@ -139,17 +135,3 @@ def test_acts_need_the_token_and_a_page_of_this_service(config: Config, act: str
         other = {"Origin": "http://elsewhere.example"}
         assert client.post(path, json=body, headers=other).status_code == 403
         assert client.get(path).status_code == 405
-
-
-def test_a_log_comes_as_parquet_too(config: Config) -> None:
-    with Caller(create_app(config)) as client:
-        client.post("/experiments/shop/ask", json={"ticket": "a"})
-        answer = client.get("/experiments/shop/log?format=parquet")
-        assert answer.headers["content-disposition"] == 'attachment; filename="shop.parquet"'
-        frame = pandas.read_parquet(io.BytesIO(answer.content))
-        assert frame["ticket"].tolist() == ["a"]
-        assert client.get("/experiments/shop/log?format=xls").status_code == 422
-        with patch.dict(sys.modules, {"pyarrow": None}):
-            answer = client.get("/experiments/shop/log?format=parquet")
-        assert answer.status_code == 501
-        assert "pip install" in answer.json()["error"]

@@ -138,6 +138,8 @@ REFUSED = [
     (TELL, '{"ticket": "a", "reward": 1, "when": 2}', "unknown field 'when'"),
     (TELL, '{"ticket": "a", "reward": 1, "event": ""}', "event must be a string of 1 to 200"),
     (TELL, '{"ticket": "a", ', "the body is not valid JSON"),
+    (TELL, '{"ticket": "a", "revard": 1}', "reward is required: .*; there is no field 'revard'"),
+    (TELL, '{"ticket": "a", "reward": 1}}', "not valid JSON: Extra data at character 28"),
     (TELL, "[]", "the body must be a JSON object"),
     (ASK, '{"offer": []}', "offer must be a list of 1 to 10000 arm names"),
     (ASK, '{"offer": ["red", "red"]}', "arm names must be unique"),
@@ -147,6 +149,15 @@ REFUSED = [
     (ASK, f'{{"offer": {{"red": {[1] * 1001}}}}}', "vectors of 1 to 1000 finite numbers"),
     (ASK, '{"ticket": "#0"}', "ticket '#0' is reserved"),
     ("/experiments/times/ask", "{}", "offer is required"),
+    (
+        BATCH,
+        '{"acts": [{"do": "ask", "cancle": []}]}',
+        r"unknown field 'cancle' in acts\[0\]: leave it out",
+    ),
+    ("/experiments/shop/drop", "{}", "arm is required: the name of an arm"),
+    ("/experiments/shop/drop", '{"arm": ""}', "arm must be one of this experiment .* got ''"),
+    ("/experiments/shop/stop", '{"arm": 3}', "arm must be the name of an arm, .* got 3"),
+    ("/experiments/shop/fly", "{}", 'act must be "ask", .* got .fly.'),
     (BATCH, '{"acts": []}', "acts must be a list of 1 to 1000 objects"),
     (BATCH, '{"acts": [{"do": "ask"}, {"do": "fly"}]}', "acts must be a list"),
     (
@@ -187,7 +198,10 @@ def test_unknown_places_are_named(http: Caller) -> None:
     assert answer.status_code == 404
     assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
     assert http.get("/experiments/shoe/log").status_code == 404
-    assert http.get(ASK).status_code == 405
+    answer = http.get(ASK)
+    assert answer.status_code == 405
+    assert answer.json() == {"error": f"Method Not Allowed: {ASK!r} takes POST"}
+    assert "nothing is at '/nowhere'" in http.get("/nowhere").json()["error"]
     for page in ("/docs", "/redoc"):  # they would load scripts from elsewhere
         assert http.get(page).status_code == 404
 

@@ -52,7 +52,7 @@ def test_money_of_later_visits_counts_once_for_its_unit() -> None:
     assert 0.5 < row["other"] < 1.5
     assert "a customer than the control group" in later["words"]
     assert "customers are counted, each with what its visits within 10 minutes" in later["how"]
-    assert "1 are not counted yet" in later["how"]
+    assert "1 is not counted yet" in later["how"]
 
 
 def test_a_lead_counts_customers_where_units_came_back() -> None:

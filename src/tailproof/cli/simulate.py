@@ -16,6 +16,7 @@ from tailproof.cli.options import (
     NoiseText,
     Out,
     Paths,
+    PlainEngine,
     PolicyTexts,
     Seed,
     Workers,
@@ -145,7 +146,7 @@ def identify_command(
     max_pulls: MostPulls = 100_000,
     seed: Seed = 0,
     workers: Workers = 1,
-    engine: Engine = "processes",
+    engine: PlainEngine = "processes",
     out: Out = None,
 ) -> None:
     """Simulate policies that find the best arm, and count pulls and errors.

@@ -66,12 +66,12 @@ from tailproof.compiled.student_parts import (
     relative_variance,
 )
 from tailproof.compiled.targets import bind
-from tailproof.policies import LinStudentUCB
+from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
 from tailproof.typing import Array
 
 __all__ = ["lin_student_ucb"]
 
-_TIE = 1e-6
+_TIE = arrays._TIE
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
@@ -80,8 +80,6 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
         raise ValueError(
             f"{policy!r} has no compiled form; LinStudentUCB has one with clusters=False"
         )
-    if policy.clusters:
-        raise ValueError(f"{policy!r} has no compiled form; clusters=False has one")
     d, e = sizes.dim, sizes.dim + policy.intercept
     room = max(policy.room * e, 48)
     z, m = d + 1, max(e, d + 1)

@@ -2,25 +2,29 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
 from tailproof.live.batch import AT_ONCE, Batch
 from tailproof.live.journal import BatchRead, ConflictError, Journal, open_journal
-from tailproof.live.offer import Features, Offer
+from tailproof.live.offer import MOST_ARMS, Features, Offer
 from tailproof.live.ordering import order
 from tailproof.live.recipe import Recipe, Rules
 from tailproof.live.replay import jump, offers, replay, restored
-from tailproof.live.showing import Shown
 from tailproof.live.turn import Turn
 from tailproof.live.verification import Verification, verify
+from tailproof.notebooks import html
 from tailproof.policies.base import Policy
+from tailproof.tables import records
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 __all__ = ["Agent"]
 
@@ -36,7 +40,7 @@ _TRIES = 20
 """How often a batch is tried if other workers keep storing the same rows first."""
 
 
-class Agent(Shown):
+class Agent:
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
     Everything is written to a journal before it is answered. Each request is a decision of its own.
@@ -100,7 +104,6 @@ class Agent(Shown):
         Recipe(policy="").altered(policy, rules)  # refuses wrong settings before anything is opened
         self.journal = open_journal(journal)
         self._turn = Turn()
-        self._thread: ThreadPoolExecutor | None = None
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
         self._save_at, self._notes = 0, 0
@@ -176,7 +179,8 @@ class Agent(Shown):
     def act(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do asks, tells and cancellations in one commit; a refused one is answered by its error.
 
-        If the commit fails, it raises, and none of them was done.
+        If the commit fails, it raises, and none of them was done. With an event loop, call it in a
+        thread: ``await asyncio.to_thread(agent.act, acts)``.
         """
         if not acts:
             return []
@@ -184,20 +188,6 @@ class Agent(Shown):
             answers = self._transact(self._do, acts)
             self.commits += 1
             return answers
-
-    def submit(self, acts: Sequence[Act]) -> "Future[list[Ticket | Status | ValueError]]":
-        """Do the same as `act` in a thread of the agent, for callers with an event loop.
-
-        >>> from tailproof import UCB1
-        >>> agent = Agent(UCB1(), ":memory:")
-        >>> (ticket,) = agent.submit([Ask(["red", "blue"], "visit 17")]).result()
-        >>> ticket.id
-        'visit 17'
-        """
-        with self._turn:
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "tailproof-agent")
-        return self._thread.submit(self.act, acts)
 
     def drop(self, arm: str) -> None:
         """Never choose an arm again, also if it is on offer; this cannot be undone.
@@ -275,10 +265,29 @@ class Agent(Shown):
             now = f"{self.journal.now():.3f}"
             self._transact(lambda: self.journal.set_meta(healthy=now))
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a row for each arm: requests, units, missing rewards, share of zeros, mean.
+
+        >>> from tailproof import UCB1
+        >>> agent = Agent(UCB1(), ":memory:")
+        >>> agent.tell(agent.ask(["red", "blue"]).id, 3.5)
+        'kept'
+        >>> sorted(agent.to_frame()["rows"].tolist())
+        [0, 1]
+        """
+        return records(self.journal).summary()
+
+    def plot(self) -> "Figure":
+        """Draw the share of each arm's rewards that are further from zero than z."""
+        return records(self.journal).plot()
+
+    def _repr_html_(self) -> str:
+        if not list(self.journal.execute("SELECT 1 FROM request LIMIT 1")):
+            return html([["arm"]], ["There are no requests yet."])
+        return records(self.journal)._repr_html_()
+
     def close(self) -> None:
         """Close the journal; everything is already in it."""
-        if self._thread is not None:
-            self._thread.shutdown()
         with self._turn:
             self.journal.close()
 
@@ -374,18 +383,32 @@ class Agent(Shown):
             self.learner.know(self.journal.arms())
         return self.learner.names[arm]
 
-    def read_arms(self) -> None:
-        """Read the arms of the journal, or everything, if another agent may have begun."""
-        if self.learner.state is None:
+    @contextmanager
+    def numbering(self, offer: Offer) -> Iterator[None]:
+        """Number the new arms of an offer, and store them unless the body raises."""
+        journal = self.journal
+        if self.learner.state is None:  # another agent may have begun
+            journal.lock_arms()
             self._restore()
-        else:
-            self.learner.know(self.journal.arms())
-
-    def set_first(self, offer: Offer) -> None:
-        """Store the number of arms and features, which the first offer of a journal settles."""
-        features = "no" if offer.vectors is None else "yes"
-        about = {"arms": str(self.learner.first_arms), "dim": str(self.learner.dim)}
-        self.journal.set_meta(**about, features=features)
+        elif not self.learner.numbers.keys() >= set(offer.names):
+            journal.lock_arms()
+            self.learner.know(journal.arms())
+        learner = self.learner
+        first, known = learner.state is None, learner.numbers
+        new = [name for name in offer.names if name not in known]
+        if len(known) + len(new) > MOST_ARMS:
+            raise ValueError(
+                f"this experiment has {len(known)} arms, and {new[:10]} would be too many: there "
+                f"may be {MOST_ARMS}"
+            )
+        with learner.numbering(offer):
+            yield
+        if new:
+            journal.add_arms({name: learner.numbers[name] for name in new})
+        if first:  # which settles the numbers of arms and features
+            features = "no" if offer.vectors is None else "yes"
+            about = {"arms": str(learner.first_arms), "dim": str(learner.dim)}
+            journal.set_meta(**about, features=features)
 
     def _catch_up(self, outcomes: int) -> None:
         """Learn new outcomes."""

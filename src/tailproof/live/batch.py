@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tailproof.live.acts import Act, Ask, Status, Tell, Ticket
 from tailproof.live.journal import BEFORE, CANCELLED, BatchRead, Request, own_id
 from tailproof.live.learner import certain, draws, packed
-from tailproof.live.offer import MOST_ARMS, Offer
+from tailproof.live.offer import Offer
 from tailproof.live.ordering import order
 
 if TYPE_CHECKING:
@@ -134,17 +134,9 @@ class Batch:
         agent, journal = self.agent, self.agent.journal
         offer = self._offered(ask.offer)
         even, number = agent.recipe.even(offer), self._offer_id(offer)
-        self._meet_arms(offer)
-        learner = agent.learner
-        first, known = learner.state is None, learner.numbers
-        with learner.numbering(offer):
+        with agent.numbering(offer):
             id_ = journal.new_id(self.read.last)
             chosen = self._chosen(id_, ask, offer, even)
-        new = {name: learner.numbers[name] for name in offer.names if name not in known}
-        if new:
-            journal.add_arms(new)
-        if first:
-            agent.set_first(offer)
         if number is None:
             number = id_
             journal.add_offer(id_, offer.key, *offer.row())
@@ -197,21 +189,6 @@ class Batch:
                 "learns from single rewards"
             )
         return None
-
-    def _meet_arms(self, offer: Offer) -> None:
-        """Keep others from numbering arms meanwhile, if there are new ones."""
-        agent = self.agent
-        if agent.learner.state is not None and agent.learner.numbers.keys() >= set(offer.names):
-            return
-        agent.journal.lock_arms()
-        agent.read_arms()
-        known = agent.learner.numbers
-        new = [name for name in offer.names if name not in known]
-        if len(known) + len(new) > MOST_ARMS:
-            raise ValueError(
-                f"this experiment has {len(known)} arms, and {new[:10]} would be too many: there "
-                f"may be {MOST_ARMS}"
-            )
 
     def _chosen(
         self, id_: int, ask: Ask, offer: Offer, even: float

@@ -44,6 +44,8 @@ _EXPERIMENT = {
     "seed": int,
     "dim": int,
 }
+_RULES = ("wait", "silence", "rewards", "floor", "explore", "seed", "dim")
+"""Keys that say what the rule of a recipe with their name says."""
 _SILENCE = (
     "silence is required: the meaning of a request whose reward did not come within `wait`. "
     "silence = 0.0: it brought 0, as when only purchases are told; every outcome is then learned "
@@ -107,17 +109,12 @@ class Settings:
                 rule = "a list of names or a table of features"
                 require(isinstance(arms, list | dict), "arms", rule, arms)
                 Offer.of(arms)
+            rules = {name: table[name] for name in _RULES if name in table}
             recipe = Recipe(
                 policy=Negated(policy) if costs else policy,
-                wait=table.get("wait", "1d"),
-                silence=table.get("silence", "lost"),
-                rewards=table.get("rewards", "first"),
                 control=_control(table.get("control")),
-                floor=table.get("floor", 0.0),
-                explore=table.get("explore", 0.0),
                 arms=None if arms is None or table.get("open", False) else list(arms),
-                seed=table.get("seed"),
-                dim=table.get("dim"),
+                **rules,
             )
             aim = recipes.build("aim", table.get("aim", "median"))
             if "silence" not in table:

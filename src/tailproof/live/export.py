@@ -1,50 +1,50 @@
 """A journal as a table, and replayed into another policy."""
 
-import csv
-import io
 import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailproof.checks import require
 from tailproof.live.journal import CANCELLED, LARGE, Journal, open_journal
-from tailproof.live.offer import Offer
-from tailproof.live.recipe import Recipe
-from tailproof.live.replay import blank, offers, replay
+from tailproof.live.replay import blank, replay
 from tailproof.policies.base import Policy
+from tailproof.tables.journals import pieces
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COLUMNS", "Log", "csv_pieces", "read", "rows"]
+__all__ = ["Log", "csv_pieces", "read"]
 
-COLUMNS = (
+_EVENTS = ("ticket", "event", "reward", "at", "late")
+_TIMES = ("asked", "told", "ends", "ended", "at")
+_NAMES = ("ticket", "arm", "unit", "event")
+_PIECE = 10_000
+"""Rows that are written at once."""
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+"""What a spreadsheet takes for a formula, also after spaces and in full width."""
+_OF = f"FROM event e WHERE e.request = log.number AND e.name <> '{CANCELLED}'"
+_MORE = {
+    "told": f"(SELECT MIN(e.at) {_OF})",
+    "ends": "ends",
+    "ended": "outcome_time",
+    "late": f"(SELECT SUM(e.value / {LARGE}) {_OF} AND e.late = 1)",
+    "events": f"(SELECT COUNT(*) {_OF})",
+    "recipe": "recipe",
+}
+_COLUMNS = (
     *("ticket", "arm", "propensity", "reward", "status", "asked", "told", "ends", "ended", "late"),
     *("events", "group", "recipe", "offer", "shares", "unit"),
 )
-_LATE = COLUMNS.index("late")
-_EVENTS = ("ticket", "event", "reward", "at", "late")
-_TIMES = ("asked", "told", "ends", "ended")
-_CHUNK = 1000
-_PIECE = 1 << 16
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-"""What a spreadsheet takes for a formula, also after spaces and in full width."""
-_ROWS = (
-    "SELECT r.id, COALESCE(r.ticket, '#' || r.id), a.name, r.propensity, o.reward,"
-    " COALESCE(o.why, 'pending'), r.at, {told}, r.ends, o.at, {late}, {events}, r.grp, r.recipe,"
-    " r.offer, r.shares, r.unit FROM request r JOIN arm a ON a.number = r.arm"
-    " LEFT JOIN outcome o ON o.request = r.id WHERE r.id > ? ORDER BY r.id LIMIT ?"
-)
-_OF = f"FROM event e WHERE e.request = r.id AND e.name <> '{CANCELLED}'"
-_SQL = _ROWS.format(
-    told=f"(SELECT MIN(e.at) {_OF})",
-    late=f"(SELECT SUM(e.value / {LARGE}) {_OF} AND e.late = 1)",
-    events=f"(SELECT COUNT(*) {_OF})",
+_TOLD = (
+    "SELECT COALESCE(r.ticket, '#' || r.id), e.name, e.value, e.at, e.late FROM event e"
+    f" JOIN request r ON r.id = e.request WHERE e.name <> '{CANCELLED}'"
+    " ORDER BY r.id, e.at, e.name"
 )
 
 
@@ -73,13 +73,6 @@ class Log:
     frame: "pandas.DataFrame"
     recipe: str
     journal: Journal
-
-    @property
-    def silence(self) -> float | None:
-        """The reward of a ticket whose window ends without one; None if such rewards are lost."""
-        recipes = self.journal.recipes()
-        silence = Recipe.of(recipes[-1][1], recipes[-1][2]).silence if recipes else None
-        return None if silence is None else float(silence)
 
     def replay(self, policy: Policy[Any]) -> Any:
         """Return the state of another policy after learning every outcome of the journal.
@@ -113,63 +106,30 @@ class Log:
         """
         import pandas
 
-        frame = pandas.DataFrame.from_records(list(_event_rows(self.journal)), columns=[*_EVENTS])
+        frame = pandas.concat(_events(self.journal))
         frame["at"] = pandas.to_datetime(frame["at"], unit="s")
-        return frame.astype({"reward": "float64", "late": "bool"})
+        return frame
 
 
-def rows(journal: Journal) -> Iterator[tuple[list[Any], Offer]]:
-    """Yield the columns of every request, with its offer."""
-    offer_of, last = offers(journal), -1
-    while some := list(journal.execute(_SQL, (last, _CHUNK))):
-        last = some[-1][0]
-        for _, *row, offer, shares, unit in some:
-            row[_LATE] = None if row[_LATE] is None else row[_LATE] * LARGE
-            parsed = offer_of(offer)
-            listed = None if shares is None else tuple(json.loads(shares))
-            yield [*row, parsed.names, listed, unit], parsed
+def _requests(journal: Journal, size: int | None = None) -> "Iterator[pandas.DataFrame]":
+    """Yield the requests of a journal, in pieces of so many rows."""
+    for piece in pieces(journal.execute, _MORE, size):
+        frame = piece[[*_COLUMNS, *(name for name in piece.columns if name.startswith("x:"))]]
+        frame = frame.astype(dict.fromkeys(("asked", "told", "ends", "ended", "late"), "float64"))
+        yield frame.assign(late=frame["late"] * LARGE)
 
 
-def _event_rows(journal: Journal) -> Iterator[tuple[Any, ...]]:
-    sql = (
-        "SELECT COALESCE(r.ticket, '#' || r.id), e.name, e.value, e.at, e.late FROM event e"
-        f" JOIN request r ON r.id = e.request WHERE e.name <> '{CANCELLED}'"
-        " ORDER BY r.id, e.at, e.name"
-    )
-    for ticket, name, value, at, late in journal.execute(sql):
-        yield ticket, name, value, at, bool(late)
+def _events(journal: Journal) -> "Iterator[pandas.DataFrame]":
+    """Yield the events of a journal, in pieces."""
+    import pandas
 
-
-class _Features:
-    """The columns of features, and their values in a row.
-
-    One set of columns if the arms of every offer share their features, else one for each arm.
-    """
-
-    def __init__(self, journal: Journal) -> None:
-        dim, self._shared = 0, True
-        for (features,) in journal.execute("SELECT features FROM offer WHERE features IS NOT NULL"):
-            vectors = json.loads(features)
-            dim, self._shared = max(dim, len(vectors[0])), self._shared and len(vectors) == 1
-        named = json.loads(journal.meta().get("names", "[]"))
-        names = named if len(named) == dim else [str(i) for i in range(dim)]
-        self._arms = [""] if self._shared else sorted(journal.arms())
-        self._blank: list[float | None] = [None] * dim
-        arms = [""] if self._shared else [f"{arm}:" for arm in self._arms]
-        self.columns = [f"x:{arm}{name}" for arm in arms for name in names]
-
-    def values(self, offer: Offer) -> list[float | None]:
-        """Return the features of an offer, None for arms that it does not have."""
-        if offer.vectors is None:
-            return self._blank * len(self._arms) if self._blank else []
-        vectors = offer.vectors.tolist()
-        if self._shared:
-            return self._fit(vectors[0])
-        of = dict(zip(offer.names, vectors, strict=True))
-        return [value for arm in self._arms for value in self._fit(of.get(arm, []))]
-
-    def _fit(self, row: list[float]) -> list[float | None]:
-        return [*row, *self._blank[len(row) :]]
+    rows = iter(journal.execute(_TOLD))
+    kinds = {"reward": "float64", "late": "bool"}
+    while True:
+        some = [tuple(row) for row in islice(rows, _PIECE)]
+        yield pandas.DataFrame.from_records(some, columns=[*_EVENTS]).astype(kinds)
+        if len(some) < _PIECE:
+            return
 
 
 def csv_pieces(journal: Journal, *, events: bool = False) -> Generator[str]:
@@ -187,36 +147,19 @@ def csv_pieces(journal: Journal, *, events: bool = False) -> Generator[str]:
     ticket,arm,propensity,reward,status,asked,told,ends,ended,late,eve
     a,'=red,1.0,-3.5,told,1970-01-01T00:00:00+00:00,1970-01-01T00:00:0
     """
-    piece = io.StringIO()
-    writer = csv.writer(piece)
-    for row in _event_lines(journal) if events else _lines(journal):
-        writer.writerow(row)
-        if piece.tell() > _PIECE:
-            yield piece.getvalue()
-            piece.seek(0)
-            piece.truncate()
-    yield piece.getvalue()
+    import pandas
+
+    header = True
+    for frame in _events(journal) if events else _requests(journal, _PIECE):
+        for change, names in ((_written, _TIMES), (_escaped, _NAMES)):
+            for name in frame.columns.intersection(names):
+                frame[name] = [None if pandas.isna(x) else change(x) for x in frame[name]]
+        yield frame.to_csv(index=False, header=header, lineterminator="\r\n")
+        header = False
 
 
-def _lines(journal: Journal) -> Iterator[Sequence[Any]]:
-    features = _Features(journal)
-    yield (*COLUMNS, *features.columns)
-    for row, offer in rows(journal):
-        line = dict(zip(COLUMNS, row, strict=True))
-        line |= {name: _written(line[name]) for name in _TIMES}
-        line |= {name: _escaped(line[name]) for name in ("ticket", "arm", "unit") if line[name]}
-        line |= {name: json.dumps(line[name]) for name in ("offer", "shares") if line[name]}
-        yield (*line.values(), *features.values(offer))
-
-
-def _event_lines(journal: Journal) -> Iterator[Sequence[Any]]:
-    yield _EVENTS
-    for ticket, event, reward, at, late in _event_rows(journal):
-        yield _escaped(ticket), _escaped(event), reward, _written(at), late
-
-
-def _written(at: float | None) -> str | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
+def _written(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
 
 
 def _escaped(name: str) -> str:
@@ -245,12 +188,12 @@ def read(journal: str | Path | Journal) -> Log:
     import pandas
 
     journal = open_journal(journal, make=False)
-    features = _Features(journal)
-    every = [(*row, *features.values(offer)) for row, offer in rows(journal)]
-    frame = pandas.DataFrame.from_records(every, columns=[*COLUMNS, *features.columns])
-    numbers = ("propensity", "reward", "late", *_TIMES, *features.columns)
-    frame = frame.astype(dict.fromkeys(numbers, "float64"))
-    for name in _TIMES:
+    (frame,) = _requests(journal)
+    for name in frame.columns.intersection(_TIMES):
         frame[name] = pandas.to_datetime(frame[name], unit="s")
+    for name in ("offer", "shares"):
+        frame[name] = [
+            tuple(json.loads(text)) if isinstance(text, str) else None for text in frame[name]
+        ]
     recipes = journal.recipes()
     return Log(frame, recipes[-1][1] if recipes else "", journal)

@@ -11,11 +11,12 @@ import numpy as np
 
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
-from tailproof.live.export import COLUMNS, Log, rows
+from tailproof.live.export import Log
 from tailproof.live.journal import BatchRead, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
+from tailproof.live.replay import offers
 from tailproof.tables import Records, records
 from tailproof.tables.journals import is_journal
 from tailproof.typing import Array, Index
@@ -33,6 +34,11 @@ _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")
 """The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
+_ENDED = (
+    "SELECT a.name, r.offer, o.reward, r.propensity, r.at FROM outcome o"
+    " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
+    " WHERE o.reward IS NOT NULL ORDER BY r.at, r.id"
+)
 
 
 @dataclass(frozen=True)
@@ -247,25 +253,22 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
     """Return the final outcomes of another journal."""
     names: dict[str, int] = {}
-    offers: dict[bytes, int] = {}
-    outcomes, kept = list[tuple[Any, ...]](), list[Offer]()
-    for values, own_offer in rows(journal):
-        row = dict(zip(COLUMNS, values, strict=True))
-        if row["status"] not in _OVER:
-            continue
-        offer = own_offer if agent.learner.uses_vectors else Offer(own_offer.names)
-        if offer.key not in offers:
-            offers[offer.key] = len(kept)
+    seen: dict[bytes, int] = {}
+    outcomes, kept, offer_of = list[tuple[Any, ...]](), list[Offer](), offers(journal)
+    for name, number, reward, propensity, at in journal.execute(_ENDED):
+        offer = offer_of(number)
+        offer = offer if agent.learner.uses_vectors else Offer(offer.names)
+        if offer.key not in seen:
+            seen[offer.key] = len(kept)
             kept.append(offer)
-        arm = names.setdefault(row["arm"], len(names))
-        outcomes.append((arm, row["reward"], offers[offer.key], row["propensity"], row["asked"]))
+        arm = names.setdefault(name, len(names))
+        outcomes.append((arm, reward, seen[offer.key], propensity, at))
     if not outcomes:
         raise ValueError("the journal has no outcomes yet: there is nothing to import")
     arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*outcomes, strict=True))
     propensities = None if any(share is None for share in shares) else shares.astype(np.float64)
     chosen = arms, rewards.astype(np.float64), kept, numbers
-    past = _Past(tuple(names), *chosen, propensities, None, times)
-    return past.take(np.argsort(times, kind="stable"))
+    return _Past(tuple(names), *chosen, propensities, None, times)
 
 
 def _even(past: _Past, agent: Agent, notes: list[str]) -> _Past:
@@ -333,7 +336,12 @@ def _write(
 
     def write(read: BatchRead) -> None:
         _check_new(journal, text)
-        _add_arms(agent, past)
+        first = not journal.arms()
+        for offer in past.offers:
+            with agent.numbering(offer):
+                pass
+        if first and past.features:
+            journal.set_meta(names=json.dumps(past.features))
         _write_rows(agent, past, read, progress)
         journal.add_note("import", text | {"first": read.outcomes}, read.now)
 
@@ -352,23 +360,6 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
                 f"these rows are in the journal already: they were imported from "
                 f"{note.text['source']} on {moment(note.at)}, and would count twice"
             )
-
-
-def _add_arms(agent: Agent, past: _Past) -> None:
-    """Let the learner know the arms of a history; store those that are new."""
-    journal = agent.journal
-    journal.lock_arms()
-    agent.read_arms()
-    learner = agent.learner
-    before, first = set(learner.numbers), learner.state is None
-    for offer in past.offers:
-        with learner.numbering(offer):
-            pass
-    journal.add_arms({name: n for name, n in learner.numbers.items() if name not in before})
-    if first:
-        agent.set_first(past.offers[0])
-        if past.features:
-            journal.set_meta(names=json.dumps(past.features))
 
 
 def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:

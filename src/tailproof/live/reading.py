@@ -1,6 +1,7 @@
 """What is read of a journal to tell how an experiment goes: its outcomes, by number."""
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tailproof.live.journal import CANCELLED, LARGE, PAGE, Journal, Note
@@ -15,6 +16,8 @@ _ENDED = (
     " r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
+_KEPT = 10_000
+"""Offers with features never come again, so not all are kept."""
 
 
 class Ended(NamedTuple):
@@ -58,7 +61,7 @@ class Reader:
         self.count, self.first, self.pending = journal.outcome_count, journal.first, journal.pending
         self.ignored = journal.ignored
         self._recipes: dict[int, Recipe] = {}
-        self._evens: dict[tuple[int, int], float] = {}
+        self.even = lru_cache(_KEPT)(self._even)
 
     def ended(self, first: int, stop: int) -> list[Ended]:
         """Return requests by the numbers of their outcomes."""
@@ -66,8 +69,8 @@ class Reader:
 
     def kept(self) -> bytes | None:
         """Return the page's counts that `prune` kept, if they end at the first outcome here."""
-        after, state = self.journal.kept_snapshot(PAGE) or (-1, b"")
-        return state if after == self.first() else None
+        kept = self.journal.snapshots(PAGE, kept=True)
+        return next((state for after, state in kept if after == self.first()), None)
 
     def late(self) -> dict[int, tuple[int, float]]:
         """Return how many rewards came too late, and their sum, by the numbers of the arms."""
@@ -83,20 +86,12 @@ class Reader:
 
     def recipe(self, number: int | None = None) -> Recipe | None:
         """Return a recipe by its number, by default the one that decides now, if there is one."""
-        known = self.journal.recipes() if number is None or number not in self._recipes else []
-        for recipe_number, policy, rules, *_ in known:
-            self._recipes[recipe_number] = self._recipes.get(recipe_number) or Recipe.of(
-                policy, rules
-            )
-        latest = max(self._recipes, default=-1)
-        return self._recipes.get(latest if number is None else number)
+        if number is None or number not in self._recipes:
+            for known, policy, rules, *_ in self.journal.recipes()[len(self._recipes) :]:
+                self._recipes[known] = Recipe.of(policy, rules)
+        return self._recipes.get(len(self._recipes) - 1 if number is None else number)
 
-    def even(self, number: int, offer: int) -> float:
+    def _even(self, number: int, offer: int) -> float:
         """Return the share of uniformly random choices of a recipe for an offer."""
-        key = number, offer
-        if key not in self._evens:
-            recipe: Any = self.recipe(number)
-            if len(self._evens) > 10_000:  # offers with features that never come again
-                self._evens.clear()
-            self._evens[key] = recipe.even(Offer(self.offer(offer).names))
-        return self._evens[key]
+        recipe: Any = self.recipe(number)
+        return float(recipe.even(Offer(self.offer(offer).names)))

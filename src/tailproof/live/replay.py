@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -43,10 +44,11 @@ def replay(
         for number, reward, arm, offered, share in some:
             if number > learner.learned:  # what comes next was pruned
                 break
-            if arm not in learner.names:
+            given = offer(offered)
+            if not learner.numbers.keys() >= {*given.names}:  # another agent offered them first
                 learner.know(journal.arms())
             try:
-                learner.learn(offer(offered), arm, reward, share)
+                learner.learn(given, arm, reward, share)
             except ValueError as error:  # due to an earlier request, not to this one
                 raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
             after_each()
@@ -63,21 +65,23 @@ def replay(
         replay(learner, journal, stop, after_each, offer)
 
 
-def restored(policy: Policy[Any], journal: Journal, recipe: int | None = None) -> Learner:
-    """Return the learner after the whole journal, replayed from the latest intact snapshot."""
+def restored(
+    policy: Policy[Any], journal: Journal, recipe: int | None = None, stop: int | None = None
+) -> Learner:
+    """Return the learner after so many outcomes, by default all, from the latest snapshot."""
     learner = blank(policy, journal, recipe=recipe)
-    jump(learner, journal)
-    replay(learner, journal, journal.outcome_count())
+    jump(learner, journal, math.inf if stop is None else stop)
+    replay(learner, journal, journal.outcome_count() if stop is None else stop)
     return learner
 
 
-def jump(learner: Learner, journal: Journal) -> None:
-    """Load the latest intact snapshot, if it is later than the outcomes learned."""
-    if learner.recipe is None:
-        return
-    for after, state in journal.snapshots(learner.recipe):
+def jump(learner: Learner, journal: Journal, stop: float = math.inf) -> None:
+    """Load the latest intact snapshot up to `stop`, if it is later than the outcomes learned."""
+    for after, state in () if learner.recipe is None else journal.snapshots(learner.recipe):
         if after <= learner.learned:
             return
+        if after > stop:
+            continue
         try:
             learner.from_bytes(state, after)
             return
@@ -108,10 +112,9 @@ def blank(
             dim = max(dim, room, rules["dim"] or 0)
         learner.begin(int(meta["arms"]), dim)
     learner.recipe, learner.learned = recipe, journal.first()
-    kept = None if recipe is None else journal.kept_snapshot(recipe)
-    if kept is not None:
+    for after, state in () if recipe is None else journal.snapshots(recipe, kept=True):
         try:
-            learner.from_bytes(kept[1], kept[0])
+            learner.from_bytes(state, after)
         except ValueError as error:
             raise ValueError(
                 f"cannot restore what was learned before the journal was pruned: {error}; use a "

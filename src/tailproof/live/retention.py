@@ -10,7 +10,7 @@ from tailproof.live.agent import Agent
 from tailproof.live.journal import PAGE, BatchRead, Journal
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
-from tailproof.live.replay import blank, replay
+from tailproof.live.replay import restored
 
 __all__ = ["Pruned", "prune", "pruning_notice"]
 
@@ -142,13 +142,7 @@ def _states(agent: Agent, start: int) -> dict[int, bytes]:
             "SELECT COUNT(*) FROM request WHERE recipe = ? AND after >= ?", (number, start)
         )
         if not isinstance(recipe.policy, str) and (later or number == agent.number):
-            learner = blank(recipe.policy, journal, recipe=number)
-            for after, state in journal.snapshots(number):
-                if learner.learned < after <= start:
-                    learner.from_bytes(state, after)
-                    break
-            replay(learner, journal, start)
-            states[number] = learner.to_bytes()
+            states[number] = restored(recipe.policy, journal, number, start).to_bytes()
     return states
 
 

@@ -98,7 +98,7 @@ def verify(
         last = number == recipes_there[-1][0]
         if isinstance(recipe.policy, str):
             verification.unchecked[text] = "it cannot be built from its text"
-        elif number <= pruned.get("recipe", -1) and journal.kept_snapshot(number) is None:
+        elif number <= pruned.get("recipe", -1) and not journal.snapshots(number, kept=True):
             verification.unchecked[text] = "what it had learned was pruned"
         else:
             learner = blank(recipe.policy, journal, recipe=number)

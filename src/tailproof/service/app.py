@@ -1,5 +1,6 @@
 """The application: experiments, routes, middleware and error answers."""
 
+import reprlib
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from importlib.metadata import version
@@ -88,9 +89,15 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return JSONResponse(problem(sentence(error.errors())), 422)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    text = _UNREADABLE if error.status_code == 400 else error.detail
+    text, path = error.detail, reprlib.repr(request.url.path)
+    if error.status_code == 400:
+        text = _UNREADABLE
+    elif error.status_code == 405:
+        text += f": {path} takes {(error.headers or {}).get('Allow', 'another method')}"
+    elif text == "Not Found":
+        text += f": nothing is at {path}; /openapi.json lists all there is"
     return JSONResponse(problem(text), error.status_code, error.headers)
 
 

@@ -36,7 +36,7 @@ class Queue:
             waiting, self._waiting = self._waiting, []
             acts = [act for some, _ in waiting for act in some]
             try:
-                answers = await asyncio.wrap_future(self._agent.submit(acts))
+                answers = await asyncio.to_thread(self._agent.act, acts)
             except Exception as error:
                 for _, future in waiting:
                     if not future.done():

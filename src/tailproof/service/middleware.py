@@ -3,6 +3,7 @@
 import hmac
 import ipaddress
 import logging
+import reprlib
 import time
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
@@ -145,7 +146,10 @@ class Middleware:
             return _refused(403, f"unknown host {host!r}: add it to service.hosts in the file")
         ours = {None, f"http://{named}", f"https://{named}"}
         if origin not in ours and _name(origin or "") not in self._hosts:
-            return _refused(403, "requests from pages of other sites are refused")
+            site = reprlib.repr(origin)
+            return _refused(
+                403, f"pages of {site} may not ask here: add its host to service.hosts in the file"
+            )
         if not self._knows(scope["path"], headers.get(b"authorization", "")):
             answer = _refused(401, "missing or wrong token: send Authorization: Bearer …")
             answer.headers["WWW-Authenticate"] = "Bearer"

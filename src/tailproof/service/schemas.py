@@ -41,7 +41,6 @@ RULES = {
     "arm": 'the name of an arm, such as "red"',
     "act": '"ask", "tell", "batch", "drop", "pause", "stop" or "resume"',
     "events": "true or false",
-    "format": '"csv" or "parquet"',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
 _SHORT = reprlib.Repr()
@@ -204,17 +203,26 @@ def sentence(errors: Sequence[Any]) -> str:
     """
     first = errors[0]
     if first["type"] == "json_invalid":
-        return f"the body is not valid JSON: {first['ctx']['error']}"
-    if first["type"] == "extra_forbidden":
-        return f"unknown field {_SHORT.repr(first['loc'][-1])}: leave it out"
+        return (
+            f"the body is not valid JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+        )
     steps = [step for step in first["loc"] if isinstance(step, int) or step in RULES]
+    if first["type"] == "extra_forbidden":
+        place = f" in {_path(steps)[1:]}" if steps else ""
+        return f"unknown field {_SHORT.repr(first['loc'][-1])}{place}: leave it out"
     while steps and isinstance(steps[-1], int):
         steps.pop()
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    path = _path(steps)
     if not steps and isinstance(first["input"], bytes):
         return "the body must be JSON, sent with Content-Type: application/json"
     if not steps:
         return f"the body must be a JSON object, got {_SHORT.repr(first['input'])}"
     if first["type"] == "missing":
-        return f"{path[1:]} is required: {RULES[steps[-1]]}"
+        others = [error["loc"][-1] for error in errors if error["type"] == "extra_forbidden"]
+        unknown = f"; there is no field {_SHORT.repr(others[0])}" if others else ""
+        return f"{path[1:]} is required: {RULES[steps[-1]]}{unknown}"
     return f"{path[1:]} must be {RULES[steps[-1]]}, got {_SHORT.repr(first['input'])}"
+
+
+def _path(steps: Sequence[int | str]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

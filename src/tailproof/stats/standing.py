@@ -366,7 +366,7 @@ class Standing:
             return of_scores(np.zeros(0))
         a, b = bounded
         low, high = mean_difference(a, b, self.level)
-        better, worse = _ville(mean_evidence(a, b)), _ville(mean_evidence(b, a))
+        better, worse = _p_of_evidence(mean_evidence(a, b)), _p_of_evidence(mean_evidence(b, a))
         ea, eb = (float(x.std()) / math.sqrt(len(x)) for x in samples)
         return Contrast(
             difference=a.mean - b.mean,
@@ -424,7 +424,7 @@ class Standing:
     def _p(self, arm: int, other: int) -> float:
         if (arm, other) not in self._pairs and self._by_evidence(arm, other):  # no interval yet
             samples = self._bounded_samples(*((other, arm) if self.costs else (arm, other)))
-            return 1.0 if samples is None else _ville(mean_evidence(*samples))
+            return 1.0 if samples is None else _p_of_evidence(mean_evidence(*samples))
         contrast = self.pair(arm, other)
         return contrast.worse if self.costs else contrast.better
 
@@ -472,8 +472,8 @@ class Standing:
             return []
         if customers.case == "visits":
             return []
-        owed = np.bincount(customers.arm, np.maximum(-customers.total, 0), customers.arms)
-        owed = _ratio(owed, np.bincount(customers.arm, minlength=customers.arms))
+        refunds = np.bincount(customers.arm, np.maximum(-customers.total, 0), customers.arms)
+        owed = _ratio(refunds, np.bincount(customers.arm, minlength=customers.arms))
         others = [arm for arm in range(customers.arms) if arm != best]
         pairs = {arm: self.pair(best, arm) for arm in others if owed[best] > owed[arm]}
         if any(pair.known and pair.low < owed[best] - owed[arm] for arm, pair in pairs.items()):
@@ -567,7 +567,7 @@ def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
     )
 
 
-def _ville(evidence: float) -> float:
+def _p_of_evidence(evidence: float) -> float:
     """Return the p value of evidence for any look, given as its logarithm."""
     return math.exp(-max(evidence, 0.0))
 

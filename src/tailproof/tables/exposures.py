@@ -55,7 +55,7 @@ def with_events(
     """
     how: Any = {name: x for name, x in reading.items() if name not in ("arms", "offered", "id")}
     table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))
-    shown_columns, order_columns = _of_each(columns)
+    shown_columns, order_columns = _column_pairs(columns)
     none: dict[str, Any] = {"reward": None, "id": None}
     shown, shown_to, seen = _read(table, shown_columns | none, features, reading, needed="arm")
     none = dict.fromkeys(("arm", "propensity", "group"))
@@ -63,7 +63,7 @@ def with_events(
     orders, by, told = _read(events, order_columns | none, None, how, needed="reward")
     _check_clocks(seen, told)
     orders, daily = _by_the_day(orders, seen, told)
-    rows, mixed, notes = _first(shown)
+    rows, mixed, notes = _first_exposures(shown)
     end = max(float(_times(shown).max()), float(_times(orders).max()))
     left_out = {shown_to[row] for row in mixed.tolist()}
     number_of = {name: i for i, name in enumerate(shown_to[rows])}
@@ -78,11 +78,11 @@ def with_events(
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
-    notes = table.notes + notes + daily + _about(orders, age, window, stranger)
+    notes = table.notes + notes + daily + _ignored_events(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
     records = replace(shown, reward=reward.astype(np.float64), notes=notes)
-    return finished(_closed(records, end, window), Arrays(), reading)
+    return finished(_with_closed_windows(records, end, window), Arrays(), reading)
 
 
 def _times(records: Records) -> Array:
@@ -90,10 +90,10 @@ def _times(records: Records) -> Array:
     return records.time
 
 
-def _of_each(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _column_pairs(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns of the exposures and those of the events.
 
-    >>> _of_each({"time": ("seen", "bought"), "unit": "user"})
+    >>> _column_pairs({"time": ("seen", "bought"), "unit": "user"})
     ({'time': 'seen', 'unit': 'user'}, {'time': 'bought', 'unit': 'user'})
     """
     pairs = {name: x for name, x in columns.items() if isinstance(x, (tuple, list))}
@@ -143,7 +143,7 @@ def _by_the_day(orders: Records, seen: Moments, told: Moments) -> tuple[Records,
     return replace(orders, time=_times(orders) + DAY - 1), (note,)
 
 
-def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
+def _first_exposures(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
     """Return the row of each unit's first exposure, the rows of units that saw several arms."""
     assert shown.unit is not None
     order = np.lexsort((_times(shown), shown.unit))
@@ -161,7 +161,7 @@ def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
     return first[~mixed], np.flatnonzero(mixed[shown.unit]), notes
 
 
-def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[str, ...]:
+def _ignored_events(orders: Records, age: Array, window: float, stranger: Any) -> tuple[str, ...]:
     """Say which events do not count."""
     with np.errstate(invalid="ignore"):
         counts = {
@@ -189,7 +189,7 @@ def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[s
     return tuple(notes)
 
 
-def _closed(records: Records, end: float, window: float) -> Records:
+def _with_closed_windows(records: Records, end: float, window: float) -> Records:
     """Leave out units whose window has not ended when the tables end."""
     if window == np.inf:
         return records

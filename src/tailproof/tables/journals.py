@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,19 +16,18 @@ from tailproof.tables.columns import listed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["is_export", "is_journal", "of_journal", "read_journal", "requests"]
+__all__ = ["is_export", "is_journal", "of_journal", "pieces", "read_journal", "requests"]
 
 _EXPORT = {"ticket", "arm", "ends", "shares"}
 """Columns of an exported journal, besides a status."""
 _VIEW = {
     "request": "ticket",
     "unit": "unit",
-    "time": "time",
+    "time": "asked",
     "arm": "arm",
     "propensity": "propensity",
     "offered": "offer",
     "shares": "shares",
-    "features": "features",
     "reward": "reward",
     "status": "status",
     "grp": "group",
@@ -91,46 +90,76 @@ def read_journal(address: str) -> "tuple[pandas.DataFrame, float | None]":
 
 
 def requests(ask: "Callable[[str], Any]") -> "tuple[pandas.DataFrame, float | None]":
-    """Return the requests of a journal, from its view `log`, and the reward of silence.
-
-    `ask` returns the rows of a query. The columns are as in an exported journal; features are
-    columns ``x:…``.
-    """
-    import pandas
-
-    rows = list(ask(f"SELECT {', '.join(_VIEW)} FROM log ORDER BY number"))
+    """Return the requests of a journal and the reward of silence; `ask` returns rows of a query."""
+    (frame,) = pieces(ask)
     rules = list(ask("SELECT rules FROM recipe ORDER BY number DESC LIMIT 1"))
-    names = list(ask("SELECT value FROM meta WHERE key = 'names'"))
-    if not rows:
+    if frame.empty:
         raise ValueError("the journal has no requests yet")
-    frame = pandas.DataFrame.from_records([tuple(row) for row in rows], columns=[*_VIEW.values()])
-    frame = frame.astype({"propensity": "float64", "reward": "float64"})
-    given = json.loads(names[0][0]) if names else []
-    frame = pandas.concat([frame.drop(columns="features"), _features(frame, given)], axis=1)
     silence = json.loads(rules[0][0]).get("silence") if rules else None
     return frame, None if silence in (None, "lost") else float(silence)
 
 
-def _features(frame: "pandas.DataFrame", given: list[str]) -> "pandas.DataFrame":
-    """Return the features of each row: shared by all arms of every offer, or of every arm."""
+def pieces(
+    ask: "Callable[[str], Any]", more: "Mapping[str, str] | None" = None, size: int | None = None
+) -> "Iterator[pandas.DataFrame]":
+    """Yield the requests of a journal, from its view `log`, in pieces of so many rows, or in one.
+
+    The columns are as in an exported journal; features are columns ``x:…``. `more` are further
+    columns, SQL by name.
+    """
     import pandas
 
-    kinds = {text: json.loads(text) for text in set(frame["features"]) if isinstance(text, str)}
-    if not kinds:
-        return pandas.DataFrame(index=frame.index)
-    dim = max(len(vectors[0]) for vectors in kinds.values())
-    names = given if len(given) == dim else [str(i) for i in range(dim)]
-    shared = all(len(vectors) == 1 for vectors in kinds.values())
-    offers = [json.loads(text) for text in frame["offer"]]
-    arms = [""] if shared else sorted({name for offer in offers for name in offer})
-    place = {name: i for i, name in enumerate(arms)}
-    values = np.full((len(frame), len(arms), dim), np.nan)
-    for row, (text, offer) in enumerate(zip(frame["features"], offers, strict=True)):
-        vectors = kinds.get(text, [])
-        for arm, vector in zip(vectors if shared else offer, vectors, strict=False):
-            values[row, 0 if shared else place[arm], : len(vector)] = vector
-    columns = [f"x:{name}" if shared else f"x:{arm}:{name}" for arm in arms for name in names]
-    return pandas.DataFrame(values.reshape(len(frame), -1), columns=columns, index=frame.index)
+    features, last = _Features(ask), -1
+    columns = _VIEW | {sql: name for name, sql in (more or {}).items()}
+    limit = "" if size is None else f" LIMIT {size}"
+    while True:
+        sql = f"SELECT {', '.join(columns)}, features, number FROM log WHERE number > {last}"
+        rows = [tuple(row) for row in ask(f"{sql} ORDER BY number{limit}")]
+        names = [*columns.values(), "features", "number"]
+        frame = pandas.DataFrame.from_records(rows, columns=names)
+        frame = frame.astype({"propensity": "float64", "reward": "float64"})
+        yield pandas.concat(
+            [frame.drop(columns=["features", "number"]), features.of(frame)], axis=1
+        )
+        if size is None or len(rows) < size:
+            return
+        last = rows[-1][-1]
+
+
+class _Features:
+    """The columns of features: shared by all arms of every offer, or of every arm."""
+
+    def __init__(self, ask: "Callable[[str], Any]") -> None:
+        self._arms, self._dim, self._shared = set[str](), 0, True
+        for names, features in ask("SELECT names, features FROM offer"):
+            self._arms.update(json.loads(names))
+            if features is not None:
+                vectors = json.loads(features)
+                self._dim, shared = max(self._dim, len(vectors[0])), len(vectors) == 1
+                self._shared = self._shared and shared
+        named = list(ask("SELECT value FROM meta WHERE key = 'names'"))
+        given = json.loads(named[0][0]) if named else []
+        self._names = given if len(given) == self._dim else range(self._dim)
+
+    def of(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
+        """Return the features of each row."""
+        import pandas
+
+        if not self._dim:
+            return pandas.DataFrame(index=frame.index)
+        arms = [""] if self._shared else sorted(self._arms)
+        place = {name: i for i, name in enumerate(arms)}
+        kinds = {text: json.loads(text) for text in set(frame["features"]) if isinstance(text, str)}
+        values = np.full((len(frame), len(arms), self._dim), np.nan)
+        for row, (text, offer) in enumerate(zip(frame["features"], frame["offer"], strict=True)):
+            vectors = kinds.get(text, [])
+            offered = [""] if self._shared else json.loads(offer)
+            vectors = vectors * len(offered) if len(vectors) == 1 else vectors
+            for arm, vector in zip(offered, vectors, strict=False):
+                values[row, place[arm], : len(vector)] = vector
+        between = "" if self._shared else ":"
+        columns = [f"x:{arm}{between}{name}" for arm in arms for name in self._names]
+        return pandas.DataFrame(values.reshape(len(frame), -1), columns=columns, index=frame.index)
 
 
 @contextmanager

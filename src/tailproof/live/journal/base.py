@@ -327,22 +327,14 @@ class Journal(ABC):
 
     def add_ignored(self, rewards: Mapping[str, tuple[int, float]]) -> None:
         """Count rewards that are not stored, by the reason: how many, and their sum."""
-        for why, (count, total) in rewards.items():
-            for key, more, kind in (
-                (f"ignored {why}", count, "INTEGER"),
-                (f"sum {why}", total, "REAL"),
-            ):
-                new = f"CAST(CAST(meta.value AS {kind}) + CAST(excluded.value AS {kind}) AS TEXT)"
-                self.execute(
-                    f"INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = {new}",
-                    (key, repr(more)),
-                )
+        more = "count = ignored.count + excluded.count, total = ignored.total + excluded.total"
+        sql = f"INSERT INTO ignored VALUES (?, ?, ?) ON CONFLICT (why) DO UPDATE SET {more}"
+        self.execute_many(sql, [(why, *counts) for why, counts in rewards.items()])
 
     def ignored(self) -> dict[str, tuple[int, float]]:
         """Return how many rewards were not stored, and their sum, by the reason."""
-        meta = self.meta()
-        reasons = [key.removeprefix("ignored ") for key in meta if key.startswith("ignored ")]
-        return {why: (int(meta[f"ignored {why}"]), float(meta[f"sum {why}"])) for why in reasons}
+        rows = self.execute("SELECT why, count, total FROM ignored")
+        return {why: (count, total) for why, count, total in rows}
 
     # ---- recipes, notes, arms and offers
 
@@ -540,16 +532,11 @@ class Journal(ABC):
         rows = self.execute(sql, (recipe,))
         return next(((int(after), int(size)) for after, size in rows), (0, 0))
 
-    def kept_snapshot(self, recipe: int) -> tuple[int, bytes] | None:
-        """Return the snapshot with which the replay of a recipe begins, if it was pruned."""
-        sql = "SELECT after, state FROM snapshot WHERE recipe = ? AND kept = 1"
-        rows = self.execute(sql, (recipe,))
-        return next(((int(after), bytes(state)) for after, state in rows), None)
-
-    def snapshots(self, recipe: int) -> list[tuple[int, bytes]]:
-        """Return the snapshots of a recipe, latest first."""
-        sql = "SELECT after, state FROM snapshot WHERE recipe = ? ORDER BY after DESC"
-        return [(after, bytes(state)) for after, state in self.execute(sql, (recipe,))]
+    def snapshots(self, recipe: int, *, kept: bool = False) -> list[tuple[int, bytes]]:
+        """Return the snapshots of a recipe, latest first; or only the one that `prune` kept."""
+        sql = "SELECT after, state FROM snapshot WHERE recipe = ? AND kept >= ? ORDER BY after DESC"
+        rows = self.execute(sql, (recipe, int(kept)))
+        return [(int(after), bytes(state)) for after, state in rows]
 
     def prune(self, first: int, end: float) -> dict[str, Any]:
         """Remove outcomes before number `first` with their requests; return counts of them.

@@ -26,10 +26,11 @@ TABLES = (
     " reward REAL, why TEXT NOT NULL, at REAL NOT NULL, seal INTEGER NOT NULL)",
     "CREATE TABLE snapshot (after INTEGER, recipe INTEGER, kept INTEGER NOT NULL,"
     " state BLOB NOT NULL, PRIMARY KEY (after, recipe))",
+    "CREATE TABLE ignored (why TEXT PRIMARY KEY, count INTEGER NOT NULL, total REAL NOT NULL)",
     "CREATE TABLE due (at REAL, request INTEGER, PRIMARY KEY (at, request)) WITHOUT ROWID",
     "CREATE VIEW log AS SELECT COALESCE(r.ticket, '#' || r.id) AS request, r.unit, r.at AS time,"
     " a.name AS arm, r.propensity, f.names AS offered, r.shares, f.features, o.reward,"
-    " COALESCE(o.why, 'pending') AS status, o.at AS outcome_time, r.recipe, r.grp,"
+    " COALESCE(o.why, 'pending') AS status, r.ends, o.at AS outcome_time, r.recipe, r.grp,"
     " r.id AS number FROM request r JOIN arm a ON a.number = r.arm JOIN offer f ON f.id = r.offer"
     " LEFT JOIN outcome o ON o.request = r.id",
 )

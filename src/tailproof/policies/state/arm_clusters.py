@@ -1,32 +1,33 @@
 """Arms whose own rewards may lie in two clusters: a second mean, and when it is to be believed."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.policies.state.base import ONE, Array, Index, Rule
+from tailproof.policies.state.base import ONE, Array, Index, Rule, flat_index
 from tailproof.policies.state.student_fit import StudentFit
 
 __all__ = ["ArmClusters"]
 
-_KEPT = 32
-"""First rewards of an arm that are kept, from which its clusters are learned."""
-_FIRST, _AGAIN = 5, 1.2
-"""Rewards of an arm at which its clusters are first looked for, and how many times more until they
-are looked for again, at the next fit."""
-_AT_ONCE = np.isin(np.arange(_KEPT + 1), (5, 6, 8, 10, 13))
-"""Numbers of rewards at which they are looked for at once: most arms are dropped about then."""
+_SIZES = (5, 6, 8, 10, 13, 16, 20, 25, 32)
+"""Numbers of rewards of an arm at which its clusters are looked for: most arms are dropped at 5 to
+13. The last is the number of first rewards that are kept."""
+_KEPT = _SIZES[-1]
+_LOOKS = np.isin(np.arange(_KEPT + 2), _SIZES)
 _CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Where the sorted rewards of an arm are split in two."""
-_SEPARATED = 2.2
+_ROUNDING = 1e-9
+"""Added to ratios that rounded rewards may have, so that rounding does not decide."""
+_SEPARATED = 2.2 + _ROUNDING
 """Half the distance of two clusters in units of the wider one's median deviation from its median:
 the halves of a normal sample have 1.7, the halves of a uniform one 2."""
-_BETWEEN, _EMPTY = 1 / 3, 0.09
+_BETWEEN, _EMPTY = 1 / 3 + _ROUNDING, 0.09
 """Two clusters have less than this share of the rewards between them, nearer to their middle than
 a third of the way to either; a normal law has 0.18 there."""
-_NARROW, _WIDE = 0.75, 1.5
+_NARROW, _WIDE = 0.75 + _ROUNDING, 1.5 + _ROUNDING
 """Where Huber's mean clips: in interquartile ranges, or in half distances of two clusters."""
 _AGREE = 3.0
 """Standard errors by which both means may differ before Huber's alone counts."""
@@ -38,7 +39,7 @@ cluster."""
 _STEPS = 4
 """Of Newton's method for Huber's mean: each clips fewer rewards that are well inside."""
 # the columns of `centres`
-_N, _TWO, _SEEN, _MEAN, _REACH, _INSIDE, _SQUARES, _STRENGTH, _MIDDLE, _GAP, _NEAR = range(11)
+_TWO, _MEAN, _REACH, _INSIDE, _SQUARES, _STRENGTH, _MIDDLE, _GAP, _NEAR = range(9)
 
 
 @dataclass(eq=False)
@@ -53,60 +54,66 @@ class ArmClusters(StudentFit):
     ----------
     early : array of shape (paths, d, 32)
         The first rewards of each arm.
-    centres : array of shape (paths, d, 11)
-        For each arm the number of rewards, 1 if they show two clusters, and the number at the last
-        look for them; Huber's mean, where it clips, how many rewards are inside, and the sum of
-        squares of the clipped deviations; how separate two clusters are, their middle, half their
-        distance, and how many rewards are near the middle.
+    seen, closed : arrays of shape (paths, d)
+        The rewards of each arm that were looked at, and 1 where no more are: the first 32 showed
+        one cluster, or a vector that was pulled was no unit vector.
+    centres : array of shape (paths, d, 9)
+        For each arm 1 if its rewards show two clusters; Huber's mean, where it clips, how many
+        rewards are inside, and the sum of squares of the clipped deviations; how separate two
+        clusters are, their middle, half their distance, and how many rewards are near the middle.
     """
 
     early: Annotated[Array, Rule(("dim", _KEPT), finite=True)]
-    centres: Annotated[Array, Rule(("dim", 11), finite=True)]
+    seen: Annotated[Index, Rule(("dim",), least=0)]
+    closed: Annotated[Index, Rule(("dim",), least=0)]
+    centres: Annotated[Array, Rule(("dim", 9), finite=True)]
 
     def update(self, arms: Array, chosen: Array, y: Array) -> None:
         """Learn from one pull in each path: `chosen` are the vectors, of shape (paths, d)."""
-        late = (self.decisions + 1 >= self.due) | (self.kept + 1 == self.rewards.shape[1])
         super().update(arms, chosen, y)
         arm = chosen.argmax(axis=1)
-        seen = self.centres[np.arange(self.paths), arm, _TWO : _SEEN + 1]
-        # an arm that showed one cluster in its first rewards is not looked at again
-        rows = np.flatnonzero(_unit(chosen) & ((seen[:, 1] < _KEPT) | (seen[:, 0] > 0)))
-        if len(rows):
-            self._learn_centre(rows, arm[rows], y[rows])
-        n = self.centres[np.arange(self.paths), arm, _N]
-        soon = _AT_ONCE[np.minimum(n, _KEPT).astype(np.int64)]
-        if soon.any() or late.any():
-            self._look(np.flatnonzero(late | soon), late)
+        rows = np.flatnonzero(self.closed.take(flat_index(arm, self.dim)) == 0)
+        if not len(rows):
+            return
+        unit = _unit(chosen[rows])
+        if not unit.all():
+            self.closed[rows[~unit]] = 1
+            rows = rows[unit]
+        arm = arm[rows]
+        n = self.seen[rows, arm] + ONE
+        self.seen[rows, arm] = n
+        early = np.flatnonzero(n <= _KEPT)
+        self.early[rows[early], arm[early], n[early] - 1] = y[rows[early]]
+        apart = np.flatnonzero(self.centres[rows, arm, _STRENGTH] > _SEPARATED)
+        if len(apart):
+            self._learn_centre(rows[apart], arm[apart], y[rows[apart]])
+        due = np.flatnonzero(_LOOKS[np.minimum(n, _KEPT + 1)])
+        if len(due):
+            self._look(rows[due], arm[due], n[due])
 
     def _learn_centre(self, rows: Index, arm: Index, y: Array) -> None:
-        """Learn one reward of an arm of some paths."""
-        at = self.centres[rows, arm]
-        n = at[:, _N].astype(np.int64)
-        early = np.flatnonzero(n < _KEPT)
-        self.early[rows[early], arm[early], n[early]] = y[early]
-        at[:, _N] += ONE
+        """Learn one reward of an arm of some paths, whose clusters are far apart."""
+        at, n = self.centres[rows, arm], self.seen[rows, arm]
         off = y - at[:, _MEAN]
         clipped = np.minimum(np.maximum(off, -at[:, _REACH]), at[:, _REACH])
         at[:, _INSIDE] += clipped == off
         at[:, _SQUARES] += np.square(clipped)
         at[:, _MEAN] += clipped / np.maximum(at[:, _INSIDE], 1)
         at[:, _NEAR] += np.abs(y - at[:, _MIDDLE]) < _BETWEEN * at[:, _GAP]
-        at[:, _TWO] = _shown(at)
+        at[:, _TWO] = _shown(at, n)
         self.centres[rows, arm] = at
+        self.closed[rows, arm] = (at[:, _TWO] == 0) & (n >= _KEPT)
 
-    def _look(self, rows: Index, late: NDArray[np.bool_]) -> None:
-        """Look for clusters in the first rewards of arms that have enough new ones."""
-        n, seen = np.minimum(self.centres[rows, :, _N], _KEPT), self.centres[rows, :, _SEEN]
-        due = (n >= _FIRST) & ((n >= _AGAIN * seen) | (n == _KEPT)) & (seen < _KEPT)
-        due = due & late[rows, None] | _AT_ONCE[n.astype(np.int64)] & (n > seen)
-        for size in np.unique(n[due]).astype(np.int64):
-            path, arm = np.nonzero(due & (n == size))
-            path = rows[path]
-            at = self.centres[path, arm]
-            at[:, _SEEN] = size
-            at[:, _MEAN:] = _look(np.sort(self.early[path, arm, :size], axis=1))
-            at[:, _TWO] = _shown(at)
-            self.centres[path, arm] = at
+    def _look(self, rows: Index, arm: Index, n: Index) -> None:
+        """Look for clusters in the first n rewards of an arm of some paths."""
+        for size in np.unique(n):
+            group = np.flatnonzero(n == size)
+            row, which = rows[group], arm[group]
+            at = np.zeros((len(group), self.centres.shape[2]))
+            at[:, _MEAN:] = _look(np.sort(self.early[row, which, :size], axis=1))
+            at[:, _TWO] = _shown(at, n[group])
+            self.centres[row, which] = at
+            self.closed[row, which] = (at[:, _TWO] == 0) & (size == _KEPT)
 
     def reconsider(
         self, mean: Array, width: Array, arms: Array, variance: Array, bonus: float
@@ -117,34 +124,31 @@ class ArmClusters(StudentFit):
         better. With more, where two clusters show, Huber's mean counts too, and alone where both
         means differ by three standard errors, less their difference in the median arm.
         """
-        n, two = self.centres[..., _N], self.centres[..., _TWO] > 0
-        share = (self.decisions[:, None] + 1) / arms.shape[1]
-        few = (n < np.log2(1 + share)) & (n > 0)
-        marked = few | two
-        if not marked.any():
+        share = (self.decisions + 1) / arms.shape[1]
+        few = (self.seen < np.log2(1 + share)[:, None]) & (self.seen > 0)
+        two = self.centres[..., _TWO] > 0
+        if not (few | two).any():
             return mean, width
-        rows = np.flatnonzero(marked.any(axis=1) & (self.gap == 0))
-        if not len(rows) or not _unit(arms[rows]).all():
-            return mean, width
-        places = arms[rows].argmax(axis=2)
-        scale = np.sqrt(variance[rows])
-        lucky = _LUCK * self.scale[rows, None] * np.maximum(scale, 1)
-        before = width[rows]
-        width = width.copy()
-        width[rows] = np.where(few[rows[:, None], places], np.maximum(before, lucky), before)
-        some = two[rows].any(axis=1)
-        rows, places, scale = rows[some], places[some], scale[some]
+        here, places = self.gap == 0, np.broadcast_to(np.arange(mean.shape[1]), mean.shape)
+        if not _in_order(arms):
+            here, places = here & _unit(arms).all(axis=1), arms.argmax(axis=2)
+            few, two = (np.take_along_axis(marks, places, axis=1) for marks in (few, two))
+        scale = np.sqrt(variance)
+        lucky = _LUCK * self.scale[:, None] * np.maximum(scale, 1)
+        width = np.where(few & here[:, None], np.maximum(width, lucky), width)
+        rows = np.flatnonzero(two.any(axis=1) & here)
         if len(rows):
             mean = mean.copy()
-            at = self.centres[rows[:, None], places]
-            both = self._huber(at, rows, scale, mean[rows], width[rows], share[rows], bonus)
+            both = self._huber(
+                rows, places[rows], scale[rows], mean[rows], width[rows], share[rows, None], bonus
+            )
             mean[rows], width[rows] = both
         return mean, width
 
     def _huber(
         self,
-        at: Array,
         rows: Index,
+        places: Index,
         scale: Array,
         mean: Array,
         width: Array,
@@ -156,10 +160,11 @@ class ArmClusters(StudentFit):
         Skew that all arms share moves one mean of each and not the other; their own difference in
         the median arm, or none, is taken away.
         """
-        n = np.maximum(at[..., _N], 1)
+        at, n = (part[rows[:, None], places] for part in (self.centres, self.seen))
+        n = np.maximum(n, 1)
         huber = at[..., _MEAN] - self.origin[rows, None]
         apart = np.zeros((len(rows), n.shape[1] + 1))
-        apart[:, :-1] = np.where(n >= _FIRST, (huber - mean) / scale, 0)
+        apart[:, :-1] = np.where(n >= _SIZES[0], (huber - mean) / scale, 0)
         apart.sort(axis=1)
         huber -= _median(apart)[:, None] * scale
         error = np.sqrt(at[..., _SQUARES]) / np.maximum(at[..., _INSIDE], 1)
@@ -170,9 +175,22 @@ class ArmClusters(StudentFit):
         return np.where(wins, huber, mean), np.where(wins, reach, width)
 
 
-def _shown(at: Array) -> NDArray[np.bool_]:
-    """Return whether arms show two clusters, with next to nothing between them."""
-    return np.asarray((at[:, _STRENGTH] > _SEPARATED) & (at[:, _NEAR] <= _EMPTY * at[:, _N] + 0.5))
+def _shown(at: Array, n: Index) -> NDArray[np.bool_]:
+    """Return whether arms with n rewards show two clusters, with next to nothing between them."""
+    return np.asarray((at[:, _STRENGTH] > _SEPARATED) & (at[:, _NEAR] <= _EMPTY * n + 0.5))
+
+
+def _in_order(arms: Array) -> bool:
+    """Return whether every offer is the first unit vector, the second, and so on."""
+    k, dim = arms.shape[1:]
+    return k == dim and bool((arms == _eye(k)).all())
+
+
+@lru_cache(maxsize=64)
+def _eye(size: int) -> Array:
+    eye = np.eye(size)
+    eye.flags.writeable = False
+    return eye
 
 
 def _unit(vectors: Array) -> NDArray[np.bool_]:
@@ -204,29 +222,47 @@ def _look(y: Array) -> Array:
 
 def _split(y: Array) -> tuple[Array, Array, Array]:
     """Return how separate two parts of sorted samples are at best, and the medians of both."""
-    n = y.shape[1]
-    best, low, high = np.zeros((3, len(y)))
-    for size in sorted({round(cut * n) for cut in _CUTS}):
-        if min(size, n - size) < 2:
-            continue
-        parts = y[:, :size], y[:, size:]
-        a, b = (_median(part) for part in parts)
-        width = np.maximum(_deviation(parts[0], a), _deviation(parts[1], b))
-        strength = np.where(b > a, (b - a) / 2 / np.maximum(width, 1e-300), 0)
-        better = strength > best
-        best = np.where(better, strength, best)
-        low, high = np.where(better, a, low), np.where(better, b, high)
+    parts = _parts(y.shape[1])
+    middle = (y[:, parts.middle[0]] + y[:, parts.middle[1]]) / 2
+    off = np.abs(y[:, parts.values] - middle[..., None])
+    off[:, parts.beyond] = np.inf
+    off.sort(axis=2)
+    row = np.arange(off.shape[1])
+    width = (off[:, row, parts.half[0]] + off[:, row, parts.half[1]]) / 2
+    low, high = np.split(middle, 2, axis=1)
+    width = np.maximum(*np.split(width, 2, axis=1))
+    strength = np.where(high > low, (high - low) / 2 / np.maximum(width, 1e-300), 0)
+    best = np.arange(len(y)), strength.argmax(axis=1)
     values = 1 + np.count_nonzero(np.diff(y, axis=1), axis=1)
     # few different values are explained by rounding
-    return np.where(3 * values <= n, 0, np.minimum(best, 1e100)), low, high
+    strength = np.where(3 * values <= y.shape[1], 0, np.minimum(strength[best], 1e100))
+    return strength, low[best], high[best]
+
+
+class _Parts(NamedTuple):
+    """Where the lower parts of all splits of n sorted values are, then the upper parts.
+
+    `values` has the shape (parts, n); positions `beyond` the end of a part count for nothing.
+    `middle` are the two positions of its median among the values, `half` of any median in it.
+    """
+
+    values: Index
+    beyond: NDArray[np.bool_]
+    middle: Index
+    half: Index
+
+
+@lru_cache(maxsize=len(_SIZES))
+def _parts(n: int) -> _Parts:
+    sizes = np.unique([round(cut * n) for cut in _CUTS])
+    sizes = sizes[np.minimum(sizes, n - sizes) >= 2]
+    first = np.concatenate([0 * sizes, sizes])
+    size = np.concatenate([sizes, n - sizes])
+    values, half = first[:, None] + np.arange(n), np.stack([(size - 1) // 2, size // 2])
+    return _Parts(np.minimum(values, n - 1), np.arange(n) >= size[:, None], first + half, half)
 
 
 def _median(y: Array) -> Array:
     """Return the medians of sorted samples."""
     n = y.shape[1]
     return np.asarray((y[:, (n - 1) // 2] + y[:, n // 2]) / 2)
-
-
-def _deviation(y: Array, middle: Array) -> Array:
-    """Return the median distance from the middle of each sample."""
-    return _median(np.sort(np.abs(y - middle[:, None]), axis=1))

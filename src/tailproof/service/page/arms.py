@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from tailproof.live.reading import Note
-from tailproof.service.page.lifts import Lift
 from tailproof.service.page.timeline import plain
-from tailproof.stats.comparison import Lead
+from tailproof.stats.comparison import LEVEL, Comparison, Lead
 from tailproof.stats.histograms import Histogram
+from tailproof.stats.intervals import mean_difference
 from tailproof.typing import Array
 
-__all__ = ["Arm", "added", "first", "least", "lift_shown", "state"]
+__all__ = ["Arm", "Lift", "added", "first", "least", "lift_shown", "lifts", "state"]
 
 _ROUNDED = 1e-8
 """The shares of a journal have nine digits."""
+_MOST = 12
+"""With more arms than this no lift gets an interval; each takes some hundredths of a second."""
+
+Lift = tuple[float, float, float]
 
 
 @dataclass
@@ -75,6 +79,31 @@ class Arm:
             "lift": lift,
             **dict(zip(("estimate", "low", "high"), map(plain, estimate.tolist()), strict=True)),
         }
+
+
+def lifts(comparison: Comparison, control: str) -> dict[str, Lift]:
+    """Return how much more each arm earns than the control, with intervals for any look.
+
+    All of them hold together with 95 %. None are given for quantiles, or without a cap or bounds.
+
+    >>> import numpy as np
+    >>> from tailproof.stats.comparison import MeanWithin
+    >>> sales = [np.repeat([0.0, 10.0], [1900, 100]), np.repeat([0.0, 10.0], [1800, 200])]
+    >>> arms = Comparison.of(MeanWithin(0, 10), ["old", "new"], sales, any_look=True)
+    >>> [round(end, 2) for end in lifts(arms, "old")["new"]]
+    [0.5, 0.21, 0.8]
+    """
+    names = list(comparison.names)
+    if comparison.statistic.range is None or control not in names or not 1 < len(names) <= _MOST:
+        return {}
+    base, level = names.index(control), 1 - (1 - LEVEL) / (len(names) - 1)
+    told, (lows, highs) = {}, (comparison.lows, comparison.highs)
+    for place, name in enumerate(names):
+        if place != base and lows[place].n and lows[base].n:
+            low = mean_difference(lows[place], highs[base], level)[0]
+            high = mean_difference(highs[place], lows[base], level)[1]
+            told[name] = float(comparison.values[place] - comparison.values[base]), low, high
+    return told
 
 
 def lift_shown(gains: Lift | None, value: float, arms: Sequence[Arm]) -> dict[str, Any] | None:

@@ -15,7 +15,9 @@ __all__ = ["sound"]
 _ALARM = math.log(1000)
 """Evidence that the control group is not drawn as configured."""
 _MANY = 0.05
-"""A share of late money or lost rewards above this is pointed out."""
+"""A share of late money above this is pointed out."""
+_MOST_LOST = 0.5
+"""A share of lost rewards above this is pointed out: silence may then mean 0."""
 _FEW = 0.002
 """A share of rewards that cannot be stored above this is pointed out."""
 
@@ -62,7 +64,7 @@ def sound(
     if about.lost:
         missing = sum(arm.requests - arm.came for arm in arms)
         asked = sum(arm.asked for arm in arms)
-        fine = missing <= _MANY * asked
+        fine = missing <= _MOST_LOST * asked
         action = "" if fine else ": if no reward means 0, set silence = 0.0"
         checks.append(("lost rewards", fine, f"{missing:,} of {asked:,} never came{action}"))
     checks += _about_ignored(ignored, told)

@@ -165,12 +165,17 @@ class Counted:
                 "customers return, name them in every ask."
             )
         span = spelled(self.window)
+        if not self.known:
+            return (
+                f"No customer is counted yet; {self.waiting:,} wait: a customer counts {span} "
+                "after the first visit, once a later request has its outcome."
+            )
         text = (
-            f"{self.known:,} customers are counted, each with what its visits within {span} of the "
-            "first one brought, once they are over"
+            f"{self.known:,} {_are('customer', self.known)} counted, each with what its visits "
+            f"within {span} of the first one brought, once they are over"
         )
         if self.waiting:
-            text += f"; {self.waiting:,} are not counted yet"
+            text += f"; {self.waiting:,} {'is' if self.waiting == 1 else 'are'} not counted yet"
         if self.outside:
             text += (
                 f"; {amount(self.outside)} that later visits brought do not count: a longer wait "
@@ -184,6 +189,10 @@ class Counted:
             "outside": plain(self.outside),
             "words": self.words,
         }
+
+
+def _are(noun: str, count: int) -> str:
+    return f"{noun} is" if count == 1 else f"{noun}s are"
 
 
 def spelled(seconds: float) -> str:

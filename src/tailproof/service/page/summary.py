@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from tailproof.live import Journal, Recipe
 from tailproof.live.reading import Ended, Note, Reader
 from tailproof.service.page import sentences
-from tailproof.service.page.arms import Arm, added, first, least, lift_shown, state
+from tailproof.service.page.arms import Arm, Lift, added, first, least, lift_shown, lifts, state
 from tailproof.service.page.checks import sound
 from tailproof.service.page.kept import of_worth, packed, unpacked
-from tailproof.service.page.lifts import Lift, lifts
 from tailproof.service.page.timeline import History, plain
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Unbounded
@@ -64,7 +63,7 @@ class Summary:
     weighted estimate of the reward if it alone had been shown, and a lead is sure if its interval
     is above all others.
 
-    The history is kept in buckets with equal numbers of tickets; when 64 are full, neighbours are
+    The history is kept in buckets with equal numbers of tickets; when 32 are full, neighbours are
     merged.
 
     Parameters
@@ -99,7 +98,7 @@ class Summary:
         self._numbers: dict[str, int] = {}
         self.read = self.ended = self._start = 0
         self._requests = self._rewards = self._came = self._cancelled = self._again = 0
-        self._features = False
+        self._features, self._asked = False, 0.0
         self.worth = Worth(aim)
         self._windows, self._brought, self._units = FirstWindows(), Histogram(), False
         self._resumed = False
@@ -138,8 +137,7 @@ class Summary:
                 if self.read == pause:
                     samples = [arm.sample for arm in self._arms]
                     samples = [self._brought] if self._units or self._resumed else samples
-                    at = rows[-1].asked if rows else 0.0
-                    self.worth.settle(pause - self._start, samples, at)
+                    self.worth.settle(pause - self._start, samples, self._asked)
             if self.read == self.ended:
                 self._count()
         return self.read == self.ended
@@ -217,7 +215,8 @@ class Summary:
         self._again += sum(row.again for row in rows)
         self._rewards += int((~np.isnan(rewards)).sum())
         asked, scale = np.array([row.asked for row in rows]), self.worth.scale
-        if scale is not None:
+        self._asked = max(self._asked, float(asked.max()))
+        if scale is not None and self.worth.level is None:  # for a quantile it is that of shares
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():

@@ -11,7 +11,7 @@ from tailproof.typing import Array, Index
 
 __all__ = ["History", "plain"]
 
-_BUCKETS, _SMALLEST = 64, 32
+_BUCKETS, _SMALLEST = 32, 32
 """The most buckets, and the tickets in each at the start."""
 _SAMPLED = 256
 """About how many rewards of each bucket are sampled, for quantiles."""

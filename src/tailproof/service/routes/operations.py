@@ -73,8 +73,9 @@ async def act(
         return JSONResponse(problem(f"arm is required: {RULES['arm']}"), 422)
     if body.arm is not None and act == "resume":
         return JSONResponse(problem("unknown field 'arm': leave it out, resume needs none"), 422)
+    given = [] if body.arm is None else [body.arm]
     try:
-        await asyncio.to_thread(getattr(experiment.agent, act), *([body.arm] if body.arm else []))
+        await asyncio.to_thread(getattr(experiment.agent, act), *given)
     except ValueError as refusal:
         return JSONResponse(problem(refusal), 422)
     return JSONResponse({"done": True})

@@ -206,7 +206,7 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
   setText("pay-badge", text);
   setText("pay-words", pay.words);
   setText("pay-how", pay.how);
-  const noun = customers.units ? "customer" : "request", each = mean ? `a ${noun}` : aim, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
+  const noun = customers.units ? "customer" : "request", each = mean ? `per ${noun}` : `share above the control's ${aim}`, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
     value === null ? "" : `${words(low)} to ${words(high)}${unit}`];
   fill(at("gains"), pay.rows.map(row => [make("h4", `Against ${row.name}`), cards([
     [`${costs ? "Saved" : "More"}, ${each}`, ...range(row.gain.map(rounded))],
@@ -216,7 +216,8 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
     ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} ${noun}s are above the cap`]] : []),
     [`${noun[0].toUpperCase()}${noun.slice(1)}s`, whole.format(row.requests), "that this is from"],
   ])]).flat());
-  setText("trail-words", `${costs ? "Saved" : "Earned beyond"} ${control ? "the control group" : "an even split"} ${each}, so far, with its interval; above the line it pays.`);
+  const gained = mean ? `${costs ? "Saved" : "Earned"} ${each}, beyond` : `Share of rewards above the control's ${aim}, beyond that of`;
+  setText("trail-words", `${gained} ${control ? "the control group" : "an even split"}, so far, with its interval; above the line it pays.`);
   const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
   setText("judge", `tailproof judge journals/${name}.db --aim '${aim}' \\\n  ${rules.map(rule => `--rule '${rule}'`).join(" ")}`);
   setText("calibrate", `tailproof calibrate journals/${name}.db`);
@@ -272,15 +273,14 @@ async function send(path, init = {}) {
   return answer;
 }
 
-for (const button of document.querySelectorAll("[data-export]")) button.addEventListener("click", async () => {
-  const kind = button.dataset.export;
+at("export").addEventListener("click", async () => {
   setText("act-words", "Exporting…");
   try {
-    const file = await (await send(`/experiments/${latest.name}/log?format=${kind}`)).blob();
-    const link = make("a", undefined, { href: URL.createObjectURL(file), download: `${latest.name}.${kind}` });
+    const file = await (await send(`/experiments/${latest.name}/log`)).blob();
+    const link = make("a", undefined, { href: URL.createObjectURL(file), download: `${latest.name}.csv` });
     link.click();
     URL.revokeObjectURL(link.href);
-    setText("act-words", `Exported ${latest.name}.${kind}.`);
+    setText("act-words", `Exported ${latest.name}.csv.`);
   } catch (error) { setText("act-words", `Not exported: ${error.message}`); }
 });
 
@@ -335,18 +335,19 @@ function showLead(found) {
 // Visits, customers, conversion, basket, revenue of each customer, and the lift over the control.
 function showArms(found) {
   const { mean, control, customers, aim, costs } = found, compared = found.arms.some(arm => arm.lift);
+  const per = customers.units ? "customer" : "visit", capped = aim.startsWith("capped") ? ", capped" : "";
+  const value = costs ? `cost per ${per}${capped}` : capped ? `capped, per ${per}` : `mean per ${per}`;
   const money = mean && !costs, percent = x => x === null ? "–" : `${words(rounded(100 * x))} %`;
   const columns = [
     ["visits", arm => whole.format(arm.pulls)],
     ...(customers.units ? [["customers", arm => whole.format(arm.customers)]] : []),
     ...(money ? [["conversion", arm => percent(arm.conversion)], ["basket", arm => words(rounded(arm.basket))],
-      [`revenue per ${customers.units ? "customer" : "visit"}`, arm => words(rounded(arm.per_customer))]] : []),
-    [mean ? "the same, capped" : aim, arm => [words(rounded(arm.estimate)),
+      [`revenue per ${per}`, arm => words(rounded(arm.per_customer))]] : []),
+    [mean ? value : aim, arm => [words(rounded(arm.estimate)),
       arm.low === null ? "" : `${words(rounded(arm.low))} to ${words(rounded(arm.high))}`]],
-    ...(compared ? [[`lift over ${control.arm}, capped`, arm => arm.name === control.arm ? "control" : !arm.lift ? "–"
+    ...(compared ? [[`lift over ${control.arm}${capped}`, arm => arm.name === control.arm ? "control" : !arm.lift ? "–"
       : lifted(arm.lift)]] : []),
   ];
-  if (mean && !money) columns[columns.length - (compared ? 2 : 1)][0] = aim;
   stacked("arms", ["arm", ...columns.map(([name]) => name)], found.arms.map(arm => {
     const name = make("th", undefined, { scope: "row" }), drawn = slot(found.history, arm.name);
     if (drawn >= 0) name.append(swatch(found, drawn));
@@ -386,7 +387,7 @@ function stacked(id, heads, rows) {
 
 function showTickets({ tickets, outcomes, silence, ignored }) {
   const rows = [
-    ["Requests", tickets.asked, `${whole.format(outcomes)} outcomes learned or given up`],
+    ["Requests", tickets.asked, `${whole.format(outcomes)} have an outcome`],
     ["Rewards", tickets.rewards, "came in time"],
     ["Pending", tickets.pending, "their time is not over; rewards they brought are kept"],
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
