@@ -66,7 +66,7 @@ def joined(visits: Any, orders: Any, **more: Any) -> Any:
 
 def test_two_tables_with_other_clocks_are_not_joined_without_a_zone() -> None:
     visits, orders = tables()
-    words = r"exposures name no time zone \(2026-06-01 12:00\), those of the events are in one"
+    words = r"exposures name no time zone \(2026-06-01 12:00\), but times of the events do"
     with pytest.raises(ValueError, match=words):
         joined(visits, orders)
     found = joined(visits, orders, zone="Europe/Paris")
@@ -79,7 +79,7 @@ def test_two_tables_with_other_clocks_are_not_joined_without_a_zone() -> None:
 
 def test_frames_tell_their_zone() -> None:
     visits, orders = (table.assign(at=pd.to_datetime(table["at"])) for table in tables())
-    with pytest.raises(ValueError, match="exposures name no time zone, those of the events are"):
+    with pytest.raises(ValueError, match="exposures name no time zone, but times of the events do"):
         joined(visits, orders)
     assert joined(visits, orders, zone="Europe/Paris").reward.tolist() == [5, 6]
     utc = visits.rename(columns={"at": "seen_utc"})

@@ -119,10 +119,10 @@ def _check_clocks(seen: Moments, told: Moments) -> None:
     if {seen.zoned, told.zoned} != {True, False}:
         return
     local, zoned = (seen, told) if told.zoned else (told, seen)
-    which = ("exposures", "events") if told.zoned else ("events", "exposures")
+    without, other = ("exposures", "events") if told.zoned else ("events", "exposures")
     raise ValueError(
-        f"times of the {which[0]} name no time zone{_such_as(local)}, those of the {which[1]} are "
-        f"in one{_such_as(zoned)}: pass the zone of the former, such as zone='Europe/Paris' "
+        f"times of the {without} name no time zone{_such_as(local)}, but times of the {other} do"
+        f"{_such_as(zoned)}: pass the zone of the {without}, such as zone='Europe/Paris' "
         "(--zone Europe/Paris) or 'UTC'"
     )
 
