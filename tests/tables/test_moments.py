@@ -87,6 +87,17 @@ def test_frames_tell_their_zone() -> None:
     assert "2 before the first exposure" in found.notes[0]
 
 
+def test_clocks_that_differ_unseen_leave_a_trace() -> None:
+    """Neither table names a zone, and all orders come 90 minutes before their visits."""
+    user = np.arange(60)
+    visits = pd.DataFrame({"user": user, "arm": ["a", "b"] * 30, "at": 3600.0 * user + DAY})
+    orders = pd.DataFrame({"user": user, "spent": 5.0, "at": 3600.0 * user + DAY - 5400})
+    hint = "Most events before an exposure came less than 14 hours before it"
+    assert any(note.startswith(hint) for note in joined(visits, orders).notes)
+    earlier = orders.assign(at=orders["at"] - 3600 * np.arange(0, 600, 10))
+    assert not any(note.startswith(hint) for note in joined(visits, earlier).notes)
+
+
 def test_orders_of_which_only_the_day_is_known_follow_the_visit_of_that_day() -> None:
     visits, orders = tables()
     orders["at"] = orders["at"].str[:10]
