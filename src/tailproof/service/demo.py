@@ -73,7 +73,7 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
     recent: deque[str] = deque(maxlen=_RECENT)
     asks, statuses = 0, Counter[str]()
     with Client(url, timeout=5) as client:
-        while seconds is None or time.monotonic() < start + seconds:
+        while True:
             ticket = client.ask("button")
             asks += 1
             recent.append(ticket.arm)
@@ -91,5 +91,6 @@ def _visit(url: str, config: Config, seconds: float | None, show: Callable[[str]
                 f"{len(recent)} visitors saw {best}, the best arm"
             )
             show(text)
+            if seconds is not None and time.monotonic() > start + seconds:
+                return text
             time.sleep(max(0.0, start + asks / _VISITORS_PER_SECOND - time.monotonic()))
-    return text
