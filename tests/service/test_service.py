@@ -198,6 +198,9 @@ def test_unknown_places_are_named(http: Caller) -> None:
     assert answer.status_code == 404
     assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
     assert http.get("/experiments/shoe/log").status_code == 404
+    refused = http.get("/experiments/shop/log?format=parquet")
+    assert refused.status_code == 422
+    assert "tailproof log --out" in refused.json()["error"]
     answer = http.get(ASK)
     assert answer.status_code == 405
     assert answer.json() == {"error": f"Method Not Allowed: {ASK!r} takes POST"}
@@ -476,9 +479,11 @@ def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: 
         ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
         ((journal, "--out", tmp_path / "a.txt"), "out must be a .csv or .parquet file"),
         ((tmp_path / "none.db",), "does not exist"),
-        ((tmp_path / "shop.toml",), "as a SQLite journal"),
+        ((tmp_path / "shop.toml",), "experiment must be one of shop, times"),
     ]:
         assert text in typed("log", *words, code=2)
+    named = typed("log", tmp_path / "shop.toml", "--experiment", "shop")
+    assert list(csv.DictReader(named.splitlines())) == shown
 
 
 def test_the_command_verify_names_requests_that_differ(journal: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from tailproof.checks import number, require
 from tailproof.drawing import PALETTE, Show, band, canvas, plain, reading
+from tailproof.formatting import several
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -66,7 +67,7 @@ def regret_figure(
             require(sample.ndim == 2, "metric", "one with a number for each path", metric)
             place = order.index(name)
             band(axes, result.pulls, sample, place, name, crowded=crowded, show=show, level=level)
-        many = f"{result.settings['paths']} paths"
+        many = several(result.settings["paths"], "path")
         axes.set_title(f"{title}, {many}" if title else many, fontsize=10, parse_math=False)
         axes.set_xlim(result.pulls[0] if "x" in log else 0, result.pulls[-1])
     _scale(panels, log, xlim, ylim)

@@ -173,9 +173,14 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
     size = np.bincount(day)
     start = np.cumsum(size) - size
     part = (np.arange(n) - start[day]) * 3 // size[day]
-    within = _shares_differ_within_days(arm, part, day, arms)
+    came = _arrivals(arm, day)
+    old = ~np.isin(day, came)
+    within = _shares_differ_within_days(arm[old], part[old], day[old], arms)
     changed = _shares_differ(arm, blocks, arms)
-    followed = within or (changed and _followed_rewards(arm, total, day, arms))
+    # that an arm came follows no rewards, so shares are compared between its coming and the next
+    stages = np.searchsorted(came, day, side="right") * _BLOCKS + blocks
+    moved_on = changed and (not len(came) or _shares_differ(arm[old], stages[old], arms, _BLOCKS))
+    followed = within or (moved_on and _followed_rewards(arm, total, day, arms))
     rewards = unclear.rewards
     if changed or within:
         rewards |= any(_moves_with_share(arm, total, x, arms) for x in (day, part, 3 * day + part))
@@ -257,10 +262,19 @@ def _runs(arm: Index, total: Array, arms: int) -> bool:
     )
 
 
-def _shares_differ(arm: Index, block: Index, arms: int) -> bool:
-    """Return whether the shares of arms differ between blocks, by χ²."""
+def _arrivals(arm: Index, day: Index) -> Index:
+    """Return the days, after the first, on which an arm came."""
+    _, first = np.unique(arm, return_index=True)
+    came = np.unique(day[first])
+    return came[came > 0]
+
+
+def _shares_differ(arm: Index, block: Index, arms: int, together: int | None = None) -> bool:
+    """Return whether the shares of arms differ between blocks, or so many in a row, by χ²."""
     table = np.bincount(block * arms + arm, minlength=(int(block.max()) + 1) * arms)
-    return _chi_square([table.reshape(-1, arms)])
+    table = table.reshape(-1, arms)
+    size = len(table) if together is None else together
+    return _chi_square([table[start : start + size] for start in range(0, len(table), size)])
 
 
 def _shares_differ_within_days(arm: Index, part: Index, day: Index, arms: int) -> bool:

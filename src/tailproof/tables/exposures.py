@@ -19,6 +19,10 @@ from tailproof.typing import Array, Index
 
 __all__ = ["seconds", "with_events"]
 
+_ZONES = 14 * 3600.0
+"""Seconds by which the clocks of two tables may differ at most."""
+_MANY = 20
+"""Events before their exposures from which their hours are looked at."""
 _SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -119,10 +123,10 @@ def _check_clocks(seen: Moments, told: Moments) -> None:
     if {seen.zoned, told.zoned} != {True, False}:
         return
     local, zoned = (seen, told) if told.zoned else (told, seen)
-    which = ("exposures", "events") if told.zoned else ("events", "exposures")
+    without, other = ("exposures", "events") if told.zoned else ("events", "exposures")
     raise ValueError(
-        f"times of the {which[0]} name no time zone{_such_as(local)}, those of the {which[1]} are "
-        f"in one{_such_as(zoned)}: pass the zone of the former, such as zone='Europe/Paris' "
+        f"times of the {without} name no time zone{_such_as(local)}, but times of the {other} do"
+        f"{_such_as(zoned)}: pass the zone of the {without}, such as zone='Europe/Paris' "
         "(--zone Europe/Paris) or 'UTC'"
     )
 
@@ -170,6 +174,13 @@ def _ignored_events(orders: Records, age: Array, window: float, stranger: Any) -
     notes = [*orders.notes]
     if said:
         notes.append(f"Events that do not count: {', '.join(said)}.")
+    with np.errstate(invalid="ignore"):
+        early = -age[age < 0]
+    if len(early) >= _MANY and (early < _ZONES).mean() > 0.5:
+        notes.append(
+            "Most events before an exposure came less than 14 hours before it: if the tables have "
+            "other time zones, write the times with their zones."
+        )
     if window == np.inf:
         notes.append(
             "All events after the exposure count, so units that came early had more time: name a "
