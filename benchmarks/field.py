@@ -108,7 +108,7 @@ def as_horizons_grow(size: Size) -> None:
     arms, theta = ((1.0, 0.0), (0.0, 1.0), (0.95, 0.1)), (1.0, 0.0)
     bandit = LinearBandit(contexts=GivenArms(arms), theta=theta, noise=noise.Normal())
     least = float(exploration_rates(np.array([arms]), np.array([theta]))[1][0])
-    print(f"\nThe same arms: regret over ln T; no policy has less than {least:.1f} as T → ∞\n")
+    print(f"\nThe same arms: regret over ln T; consistent policies have ≥ {least:.1f} as T → ∞\n")
     print(f"| T | OFUL | LinTS, posterior | OSSB | EndOfOptimism, warm-up of 50 |\n|{'---|' * 5}")
     for horizon in (10**4, 10**5, 10**6):
         short, paths = max(horizon // size.shorter, 50), min(size.paths, 10**7 // horizon)

@@ -55,6 +55,21 @@ def _result() -> Result:
     return simulate(policies, bandit, horizon=40, paths=8)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ylim": 3}, "ylim must be two numbers"),
+        ({"xlim": (1, float("nan"))}, "xlim must be two numbers"),
+        ({"policies": "UCB1"}, r"policies must be a list of names, such as \['UCB1'\]"),
+        ({"policies": []}, "policies must be a list of names"),
+        ({"policies": ["UCB"]}, "policies must be some of u, UCB1, first"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(result: Result, options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        result.plot(**options)
+
+
 @pytest.mark.parametrize(("count", "holes"), [(2, 0), (3, 0), (4, 0), (5, 1), (7, 2)])
 def test_the_legend_fills_the_hole_of_a_row(result: Result, count: int, holes: int) -> None:
     figure = regret_figure({str(i): result for i in range(count)})

@@ -20,6 +20,7 @@ __all__ = [
     "or_blank",
     "p_value",
     "percent",
+    "plus_minus",
     "rounded",
     "several",
     "short",
@@ -55,6 +56,15 @@ def short(x: float) -> str:
     ('3.142', '1,234,568', '2e+12')
     """
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
+
+
+def plus_minus(mean: str, error: str) -> str:
+    """Return a mean with its standard error, which one value does not have.
+
+    >>> plus_minus("1.5", "0.2"), plus_minus("1.5", "nan")
+    ('1.5 ± 0.2', '1.5')
+    """
+    return mean if error == "nan" else f"{mean} ± {error}"
 
 
 def with_sign(x: float) -> str:

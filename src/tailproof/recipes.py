@@ -122,7 +122,7 @@ class _Reader:
         if name in self.references:
             make = imported(self.references[name])
             ready = call is not tree and not callable(make)  # such as LAW = Odd(2.0)
-            if ready or (inspect.isclass(make) and not nested and not _fits(kind, make)):
+            if ready or (inspect.isclass(make) and not nested and not _is_kind(kind, make)):
                 return _checked(kind, self.references[name], make, nested)
         else:
             make = _known(kind, name)
@@ -193,12 +193,12 @@ def _called(
 
 def _checked(kind: str, name: str, thing: Any, nested: bool) -> Any:
     """Refuse what is not of the kind that was asked for."""
-    if not nested and not _fits(kind, type(thing)):
+    if not nested and not _is_kind(kind, type(thing)):
         raise ValueError(f"{name} must make a {kind} of this library, got {thing!r:.80}")
     return thing
 
 
-def _fits(kind: str, thing: type) -> bool:
+def _is_kind(kind: str, thing: type) -> bool:
     """Return whether the objects of a class are of a kind."""
     return issubclass(thing, environments.Bandit if kind == "environment" else _KINDS[kind][1])
 

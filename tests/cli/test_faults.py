@@ -95,7 +95,7 @@ def test_a_stopped_command_goes_on(
     command, finished = f"{COMMANDS[file]} --out {tmp_path / 'new'}", 0
     from tailproof.simulation import sweeps
 
-    keep = sweeps._keep
+    keep = sweeps._write_cell
 
     def stop(*given: Any) -> None:
         nonlocal finished
@@ -105,13 +105,13 @@ def test_a_stopped_command_goes_on(
         keep(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps, "_keep", stop)
+        patch.setattr(sweeps, "_write_cell", stop)
         assert "tailproof: stopped" in run(command, code=130)
     cells = list(tmp_path.glob("new/cells/*.cell"))
     assert len(cells) == 2
     (tmp_path / "new" / file).write_bytes(b"half a resul")
     kept: list[str] = []
-    monkeypatch.setattr(sweeps, "_keep", lambda folder, key, found: kept.append(key))
+    monkeypatch.setattr(sweeps, "_write_cell", lambda folder, key, found: kept.append(key))
     run(command)
     assert len(kept) == (4 if file == "result.npz" else 1)
     assert not {path.stem for path in cells} & set(kept)

@@ -128,5 +128,10 @@ def test_own_policies_are_drawn_beside_those_of_the_paper(tmp_path: Path) -> Non
     assert "mine_alone:Eager(bonus=2)" in result.curves
     assert "mine_alone:Eager(bonus=2)" in (tmp_path / "paper/report.html").read_text()
     assert "holds results of policies {'mine_alone:Eager" in run(command, code=2)
+    source = (tmp_path / "mine_alone.py").read_text()
+    (tmp_path / "mine_alone.py").write_text(source.replace("float = 0.5", "float = 0.4"))
+    sys.modules.pop("mine_alone", None)
+    words = run(f"{command} --policy 'mine_alone:Eager(bonus=2)'", code=2)
+    assert "holds results of mine_alone:Eager(bonus=2) before the code was edited" in words
     words = run("reproduce 7 --size smoke --out other --policy ucb1", code=2)
     assert "policies of your own are drawn in overview, 2-3, decision-set" in words

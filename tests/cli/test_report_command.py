@@ -75,6 +75,7 @@ def test_json_is_that_of_the_file_and_of_the_journal(shop: Path) -> None:
         ("shop.toml --experiment none", "experiment must be one of shop, other"),
         ("shop.toml --experiment other", "other.db"),
         ("none.db --aim median", "none.db"),
+        ("none", "file must be one that exists, got 'none'"),
     ],
 )
 def test_mistakes_are_named_in_a_sentence(shop: Path, words: str, said: str) -> None:

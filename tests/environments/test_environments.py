@@ -107,6 +107,29 @@ class Keeping(ArmSet):
         return self.drawn
 
 
+@dataclass(frozen=True)
+class Miscounting(ArmSet):
+    """An arm set of someone's own that draws other arms than it says."""
+
+    arms: int = 3
+    dim: int = 2
+    fresh: bool = True
+    more: tuple[int, int, int] = (0, 0, 0)
+
+    def draw(self, rng: np.random.Generator, paths: int) -> Any:
+        said = np.array([paths, self.arms, self.dim])
+        return rng.standard_normal(tuple(said + self.more))
+
+
+@pytest.mark.parametrize("more", [(0, 1, 0), (0, -1, 0), (0, 0, 1), (1, 0, 0)])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_arms_of_another_shape_are_refused(more: tuple[int, int, int], fresh: bool) -> None:
+    contexts = Miscounting(fresh=fresh, more=more)
+    bandit = LinearBandit(contexts=contexts, theta=(1.0, 0.0), noise=Normal())
+    with pytest.raises(ValueError, match=r"must draw vectors of shape \(\d+, 3, 2\), got"):
+        simulate({"a": Uniform()}, bandit, horizon=5, paths=4)
+
+
 def test_nobody_can_change_arms_that_stay_the_same() -> None:
     contexts = Keeping()
     world = LinearBandit(contexts=contexts, theta=(0, 1), noise=Cauchy()).start(

@@ -18,7 +18,7 @@ from clocks import Clock
 import tailproof.live.journal.postgres
 from tailproof import OFUL, UCB1, Filtered, LinStudentUCB, LinTS, Uniform
 from tailproof.live import Agent, Journal, Postgres, SQLite, Ticket, open_journal, read
-from tailproof.live.journal import base
+from tailproof.live.journal import ConflictError, base
 from tailproof.live.journal.tables import TABLES
 from tailproof.live.replay import restored
 
@@ -374,7 +374,7 @@ def test_a_statement_first_prepared_in_a_failed_transaction_works_later(postgres
             sql = f"SELECT {before}"
             for _ in range(before):
                 run(sql)
-            with pytest.raises(base.ConflictError):
+            with pytest.raises(ConflictError):
                 run("INSERT INTO meta VALUES ('schema', '3')", sql)
             run(sql)
 

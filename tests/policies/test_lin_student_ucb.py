@@ -622,6 +622,7 @@ def test_arms_of_one_cluster_and_arms_with_features_are_not_followed() -> None:
     assert (state.seen[state.closed > 0] >= 32).all()
     features = policy.init(20, 2, 2)
     policy.learn(features, eyes / 2, np.zeros(20, np.int64), rng.standard_normal((20, 1)))
+    assert isinstance(features, ArmClusters)
     assert features.closed.all()
     assert not features.seen.any()
 

@@ -191,6 +191,13 @@ def test_decisions_are_not_pulls_and_one_path_has_no_error() -> None:
     row = handmade([2]).summary()["a"]
     assert (row["decisions"], row["pulls"]) == (3, 7)
     assert np.isnan(row["standard_error"])
+    assert r"a & 2 & 2 &" in handmade([2]).to_latex()
+    assert repr(handmade([2])) == "<Result of a: 1 path>"
+
+
+def test_a_misspelled_policy_is_answered_with_the_one_meant() -> None:
+    with pytest.raises(ValueError, match=r"one of a, b, got 'A'; did you mean a\?"):
+        handmade([1, 2], [3, 4]).mean("A")
 
 
 def test_nobody_can_change_the_provenance_of_later_results() -> None:

@@ -476,9 +476,11 @@ def test_the_command_log_writes_what_the_service_sends(journal: Path, tmp_path: 
         ((journal, "--out", tmp_path / "a.csv"), "out must be a file that does not exist yet"),
         ((journal, "--out", tmp_path / "a.txt"), "out must be a .csv or .parquet file"),
         ((tmp_path / "none.db",), "does not exist"),
-        ((tmp_path / "shop.toml",), "as a SQLite journal"),
+        ((tmp_path / "shop.toml",), "experiment must be one of shop, times"),
     ]:
         assert text in typed("log", *words, code=2)
+    named = typed("log", tmp_path / "shop.toml", "--experiment", "shop")
+    assert list(csv.DictReader(named.splitlines())) == shown
 
 
 def test_the_command_verify_names_requests_that_differ(journal: Path) -> None:

@@ -161,8 +161,10 @@ def test_what_does_not_fit_into_memory_is_a_sentence(monkeypatch: pytest.MonkeyP
     with pytest.raises(ValueError, match=r"600 dimensions takes about [\d.]+ GiB for 500 paths"):
         tp.simulate({"a": tp.OFUL()}, wide, horizon=10, paths=1000)
     tp.Plan(policies={"a": tp.OFUL()}, environment=wide, horizon=10, paths=2)
-    with pytest.raises(ValueError, match=r"the result would take 1.49 GiB.*has 1 GiB"):
+    with pytest.raises(ValueError, match=r"the result would take 1.49 GiB, twice that.*has 1 GiB"):
         tp.simulate({"a": tp.UCB1()}, BANDIT, horizon=1000, paths=10**6)
+    with pytest.raises(ValueError, match=r"the result would take 0.52\d* GiB, twice that"):
+        tp.simulate({"a": tp.UCB1()}, BANDIT, horizon=1000, paths=350_000)  # fits without its parts
 
 
 def test_a_single_location_is_refused() -> None:

@@ -371,6 +371,21 @@ class Undefined(Normal):
         return np.where(drawn > 2, np.nan, drawn)
 
 
+@dataclass(frozen=True)
+class OneForAll(Normal):
+    """A law of someone's own that is broken: all paths get the same few numbers."""
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return rng.standard_normal(1)
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_noise_of_another_shape_is_refused(delay: int) -> None:
+    bandit = k_armed(OneForAll(), locations=(0, 1))
+    with pytest.raises(ValueError, match=r"noise must draw samples of the shape.*drew \(1,\)"):
+        simulate({"a": UCB1()}, bandit, horizon=50, paths=4, delay=delay)
+
+
 @pytest.mark.parametrize("law", [Undefined(), PerArm((Undefined(), Normal()))])
 def test_noise_that_is_not_a_number_is_refused(law: Any) -> None:
     """A value above 2 is missing among 2000 with probability 1e-20."""

@@ -432,7 +432,10 @@ class Weighted(Uniform):
 
 def test_arrays_of_settings_count_to_the_last_digit() -> None:
     one, two = (replace(SHARED, policies={"it": Weighted(weights=x)}) for x in (MANY, NUDGED))
-    assert not sweeps._keyed("", one, keep=True).keys() & sweeps._keyed("", two, keep=True).keys()
+    assert (
+        not sweeps._cells_by_key("", one, keep=True).keys()
+        & sweeps._cells_by_key("", two, keep=True).keys()
+    )
 
 
 def test_a_further_chunk_is_no_further_seed() -> None:
@@ -515,7 +518,7 @@ def test_a_cell_knows_nothing_of_its_plan() -> None:
     cell, *_ = SHARED.cells()
     assert pickle.loads(pickle.dumps(cell)) == cell
     keys = [
-        set(sweeps._keyed("", plan, keep=True))
+        set(sweeps._cells_by_key("", plan, keep=True))
         for plan in (SHARED, PLANS["beside"], replace(SHARED, paths=30), PLANS["other noise"])
     ]
     assert keys[0] < keys[1]
@@ -523,7 +526,10 @@ def test_a_cell_knows_nothing_of_its_plan() -> None:
     assert not keys[0] & keys[3]
     alone = replace(BEST, policies={"LinGapE": LinGapE(norm_bound=2, delta=0.3)})
     same = replace(alone, policies={"LinGapE": LinGapE(norm_bound=2)}, delta=0.3)
-    assert sweeps._keyed("", alone, keep=True).keys() == sweeps._keyed("", same, keep=True).keys()
+    assert (
+        sweeps._cells_by_key("", alone, keep=True).keys()
+        == sweeps._cells_by_key("", same, keep=True).keys()
+    )
 
 
 SCRIPT = """

@@ -222,3 +222,51 @@ def test_visits_that_a_policy_chose_need_propensities() -> None:
     if found.moved.followed:
         assert not found.sure
         assert "give" in found.doubts[0]
+
+
+def late(rng: np.random.Generator, *, greedy: bool = False) -> Standing:
+    """Return equal arms of which the third came at noon of day 9, when the shop had grown."""
+    time = np.sort(rng.uniform(0, 21, 6000))
+    there = time > 8.5
+    reward = np.where(rng.random(6000) < np.where(there, 0.08, 0.04), rng.lognormal(3, 1, 6000), 0)
+    arm = rng.integers(0, 2, 6000)
+    arm[there & (rng.random(6000) < 1 / 3)] = 2
+    for day in range(11, 21) if greedy else ():  # a day's share follows the days before
+        past, today = time < day, (time >= day) & (time < day + 1)
+        ahead = reward[past & (arm == 2)].mean() > reward[past & there & (arm < 2)].mean()
+        share = 0.7 if ahead else 0.1
+        arm[today] = np.where(rng.random(today.sum()) < share, 2, rng.integers(0, 2, today.sum()))
+    who = Customers.of(arm=arm, reward=reward, unit=np.arange(6000), time=time * 86_400)
+    return Standing(customers=who, names=["A", "B", "C"])
+
+
+def test_the_coming_of_an_arm_follows_no_rewards() -> None:
+    rng = np.random.default_rng(8)
+    found = [late(rng) for _ in range(60)]
+    assert not any(one.moved.followed for one in found)
+    assert {one.judged_for for one in found} == {"one"}
+    assert sum(one.sure for one in found) <= 8  # 5 % are wrong at most: P(more) < 0.3 %
+    followed = [late(rng, greedy=True) for _ in range(30)]
+    assert sum(one.moved.followed for one in followed) >= 10
+    assert not any(one.sure for one in followed)
+
+
+def test_refunds_that_the_cap_leaves_out_may_outweigh_a_lead() -> None:
+    """B sells a fifth more, and two of its customers give back all of that."""
+    sold = np.repeat([0.0, 10.0, 0.0, 10.0], [5000, 500, 4900, 600])
+    arm = np.repeat([0, 1], 5500)
+    order = np.random.default_rng(0).permutation(11_000)
+
+    def found(refund: float, *, of: int = 1) -> Standing:
+        total = sold.copy()
+        total[np.flatnonzero(arm == of)[:2]] = -refund
+        return Standing(
+            customers=Customers.of(arm=arm[order], reward=total[order]), names=["A", "B"]
+        )
+
+    assert found(0.0).sure
+    assert found(10.0).sure
+    assert found(900.0, of=0).sure
+    wild = found(600.0)
+    assert wild.leader == "B"
+    assert wild.doubts == ("refunds of B, which the cap leaves out, may outweigh its lead",)

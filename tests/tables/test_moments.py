@@ -66,7 +66,7 @@ def joined(visits: Any, orders: Any, **more: Any) -> Any:
 
 def test_two_tables_with_other_clocks_are_not_joined_without_a_zone() -> None:
     visits, orders = tables()
-    words = r"exposures name no time zone \(2026-06-01 12:00\), those of the events are in one"
+    words = r"exposures name no time zone \(2026-06-01 12:00\), but times of the events do"
     with pytest.raises(ValueError, match=words):
         joined(visits, orders)
     found = joined(visits, orders, zone="Europe/Paris")
@@ -79,12 +79,23 @@ def test_two_tables_with_other_clocks_are_not_joined_without_a_zone() -> None:
 
 def test_frames_tell_their_zone() -> None:
     visits, orders = (table.assign(at=pd.to_datetime(table["at"])) for table in tables())
-    with pytest.raises(ValueError, match="exposures name no time zone, those of the events are"):
+    with pytest.raises(ValueError, match="exposures name no time zone, but times of the events do"):
         joined(visits, orders)
     assert joined(visits, orders, zone="Europe/Paris").reward.tolist() == [5, 6]
     utc = visits.rename(columns={"at": "seen_utc"})
     found = joined(utc, orders, time=("seen_utc", "at"))
     assert "2 before the first exposure" in found.notes[0]
+
+
+def test_clocks_that_differ_unseen_leave_a_trace() -> None:
+    """Neither table names a zone, and all orders come 90 minutes before their visits."""
+    user = np.arange(60)
+    visits = pd.DataFrame({"user": user, "arm": ["a", "b"] * 30, "at": 3600.0 * user + DAY})
+    orders = pd.DataFrame({"user": user, "spent": 5.0, "at": 3600.0 * user + DAY - 5400})
+    hint = "Most events before an exposure came less than 14 hours before it"
+    assert any(note.startswith(hint) for note in joined(visits, orders).notes)
+    earlier = orders.assign(at=orders["at"] - 3600 * np.arange(0, 600, 10))
+    assert not any(note.startswith(hint) for note in joined(visits, earlier).notes)
 
 
 def test_orders_of_which_only_the_day_is_known_follow_the_visit_of_that_day() -> None:

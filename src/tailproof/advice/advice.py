@@ -232,7 +232,7 @@ class Advice:
         little is known.
         """
         tables = {
-            aim: [tuple(None if math.isnan(x) else x for x in row) for row in table.tolist()]
+            aim: [_without_nan(row) for row in table.tolist()]
             for aim, table in self.estimates.items()
         }
         return [
@@ -326,3 +326,8 @@ class Advice:
         if self.calibration is None:
             raise ValueError(self.refusal)
         return self.calibration
+
+
+def _without_nan(row: list[float]) -> tuple[float | None, ...]:
+    """Return the row with None in place of NaN."""
+    return tuple(None if math.isnan(x) else x for x in row)

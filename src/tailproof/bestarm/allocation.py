@@ -78,7 +78,7 @@ class GAllocation(_Allocation):
 
     Source: Soare, Lazaric and Munos 2014, figure 1 and section 3.
     Differences: until the arms pulled span the space a ridge penalty of 10⁻⁴ of the longest arm's
-    square affects the pulls, not the answer. Ties are broken at random; ε.
+    square affects the pulls, not the answer. Ties are broken at random; a tolerance ε.
 
     Kind: best arm, linear.
     Needs: σ, δ.

@@ -51,7 +51,7 @@ class RAGE(BestArm[_Planned]):
 
     Source: Fiez, Jain, Jamieson and Ratliff 2019, algorithm 1, with η = 1/10.
     Differences: 2K² for K² in the logarithm and the width itself for its bound 2^−(t+2), both as
-    in the authors' code, so that the phases add up to less than δ; σ; ε.
+    in the authors' code, so that the phases add up to less than δ; a scale σ; a tolerance ε.
 
     Kind: best arm, linear.
     Needs: σ, δ.

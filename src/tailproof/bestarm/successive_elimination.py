@@ -41,7 +41,8 @@ class SuccessiveElimination(KArmed[_Remaining], BestArm[_Remaining]):
     ([1], [46])
 
     Source: Even-Dar, Mannor and Mansour 2006, algorithm 3, where c > 4 for rewards in [0, 1].
-    Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; ε.
+    Differences: σ-sub-Gaussian rewards, for which c = 4 is enough: 2K Σ_t δ/(4Kt²) < δ; a tolerance
+    ε.
 
     Kind: best arm, K arms.
     Needs: σ, δ, K arms.

@@ -50,7 +50,7 @@ class XYAdaptive(BestArm[_Goals]):
 
     Source: Soare, Lazaric and Munos 2014, figure 3; logarithm from the public code of Fiez et al.
     Differences: the ridge penalty of `GAllocation` instead of 1, which would have to widen the
-    confidence bounds; ties are broken at random; ε.
+    confidence bounds; ties are broken at random; a tolerance ε.
 
     Kind: best arm, linear.
     Needs: σ, δ.

@@ -201,6 +201,7 @@ def _say_checked(verification: "Verification") -> None:
 
 
 _SHOWN = 20
+"""How many differences a verification prints."""
 
 
 @reads_records
@@ -226,7 +227,7 @@ def import_command(
     """
     from tailproof.live.history import import_history
 
-    with _opened(file, experiment) as opened, progress_bar("rows written") as step:
+    with _open_experiment(file, experiment) as opened, progress_bar("rows written") as step:
         imported = import_history(
             opened.agent,
             past,
@@ -249,7 +250,7 @@ def change_command(file: SettingsFile, experiment: ExperimentName) -> None:
     The new policy learns every outcome so far. The journal keeps which recipe decided what, and
     verify checks the decisions of each. A service that runs meanwhile follows at its next request.
     """
-    with _opened(file, experiment, change=True) as opened:
+    with _open_experiment(file, experiment, change=True) as opened:
         *_, (number, text, _, after, _) = opened.agent.journal.recipes()
     if not opened.agent.changed:
         console.print(f"{escape(text)} decides already", soft_wrap=True, highlight=False)
@@ -277,7 +278,7 @@ def prune_command(
     from tailproof.live.retention import prune, pruning_notice
     from tailproof.service.page.summary import counted
 
-    with _opened(file, experiment) as opened:
+    with _open_experiment(file, experiment) as opened:
         notice = pruning_notice(opened.agent, before, page=True)
         console.print(notice, soft_wrap=True, highlight=False)
         if look:
@@ -294,7 +295,7 @@ def prune_command(
 
 
 @contextmanager
-def _opened(file: Path, name: str, *, change: bool = False) -> "Iterator[Experiment]":
+def _open_experiment(file: Path, name: str, *, change: bool = False) -> "Iterator[Experiment]":
     """Open an experiment of a file."""
     from tailproof.checks import require
     from tailproof.live.config import load
@@ -335,13 +336,14 @@ def report_command(
     """
     from tailproof.checks import require
 
+    require("://" in file or Path(file).exists(), "file", "one that exists", file)
     table = _is_table(file)
     if Path(file).is_dir() and not table:
         redraw(Path(file))
         return
     if columns and not table:
         raise ValueError(f"{', '.join(columns)}: options for tables only, and {file} is no table")
-    out = out or Path(f"{_name(file, experiment)}.html")
+    out = out or Path(f"{_page_name(file, experiment)}.html")
     if not json and not force:
         require(not out.exists(), "out", "a new file (or use --force)", str(out))
     if table:
@@ -361,13 +363,13 @@ def _is_table(file: str) -> bool:
     return place.is_file() and place.suffix != ".toml" and not is_journal(file)
 
 
-def _name(file: str, experiment: str | None) -> str:
+def _page_name(file: str, experiment: str | None) -> str:
     """Return the default name of the page."""
     if "://" in file:
         return file.rpartition("#")[2]
     if not file.endswith(".toml"):
         return Path(file).name.partition(".")[0]
-    return _chosen(_loaded(file), experiment)
+    return _experiment_name(_loaded(file), experiment)
 
 
 def _about_table(
@@ -416,7 +418,7 @@ def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Jour
     """Return the journal, the name and the aim."""
     from tailproof import recipes
 
-    name = _name(file, experiment)
+    name = _page_name(file, experiment)
     if not file.endswith(".toml"):
         if aim is None:
             raise ValueError("--aim is required for a journal, such as --aim 'capped_mean(0.99)'")
@@ -427,14 +429,14 @@ def _reported(file: str, aim: str | None, experiment: str | None) -> "tuple[Jour
 
 
 def _journal(file: str, experiment: str | None) -> "Journal":
-    """Open a journal, or that of an experiment of a file; it must be there."""
+    """Open a journal, or the journal of an experiment of a file; it must exist."""
     from tailproof.live import open_journal
     from tailproof.service.experiments import journal_of
 
     if not file.endswith(".toml"):
         return open_journal(file, make=False)
     config = _loaded(file)
-    return journal_of(config, _chosen(config, experiment), make=False)
+    return journal_of(config, _experiment_name(config, experiment), make=False)
 
 
 def _loaded(file: str) -> "Config":
@@ -443,7 +445,7 @@ def _loaded(file: str) -> "Config":
     return load(Path(file))
 
 
-def _chosen(config: "Config", experiment: str | None) -> str:
+def _experiment_name(config: "Config", experiment: str | None) -> str:
     """Return the name of an experiment of a file, which need not be given if it has one."""
     from tailproof.checks import require
 

@@ -12,6 +12,7 @@ __all__ = [
     "NoiseText",
     "Out",
     "Paths",
+    "PlainEngine",
     "PolicyTexts",
     "Seed",
     "Workers",
@@ -67,6 +68,9 @@ Engine = Annotated[
     typer.Option(
         help="serial, processes, dask or ray, with the same results; compiled or cuda, much faster."
     ),
+]
+PlainEngine = Annotated[
+    str, typer.Option("--engine", help="serial, processes, dask or ray, with the same results.")
 ]
 Out = Annotated[
     Path | None,

@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from tailproof.formatting import short
+from tailproof.formatting import plus_minus, short
 
 if TYPE_CHECKING:
     from tailproof.research.gauntlet import Block, CheckedTarget, Score
@@ -101,7 +101,7 @@ def regret_table(title: str, setting: str, result: "Result") -> Table:
         values = result.curves[name].metrics
         table.add_row(
             escape(name),
-            f"{row['mean']:.1f} ± {row['standard_error']:.1f}",
+            plus_minus(f"{row['mean']:.1f}", f"{row['standard_error']:.1f}"),
             f"{row['median']:.1f}",
             f"{row['low']:.1f} – {row['high']:.1f}",
             f"{row['decisions']:.0f}",

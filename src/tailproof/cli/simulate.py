@@ -16,6 +16,7 @@ from tailproof.cli.options import (
     NoiseText,
     Out,
     Paths,
+    PlainEngine,
     PolicyTexts,
     Seed,
     Workers,
@@ -23,6 +24,7 @@ from tailproof.cli.options import (
     typed_policies,
 )
 from tailproof.cli.saving import prepared, save_result, save_score
+from tailproof.formatting import several
 
 __all__ = ["COMMANDS"]
 
@@ -107,13 +109,15 @@ def simulate_command(
         simulation = partial(simulate, policies, bandit, horizon=horizon, paths=paths, seed=seed)
         simulation = partial(simulation, metrics=_metrics(metric), workers=workers, engine=engine)
         result = run("simulating", simulation)
-        _print_regret(f"Cumulative regret after {horizon} pulls, {paths} paths", noise, result)
+        _print_regret(horizon, paths, noise, result)
         _say_who_cannot_learn(policies, bandit)
         if run.folder is not None:
             save_result(result, noise, run.folder, f"{environment}, {noise}" if plot else None)
 
 
-def _print_regret(title: str, noise: str, result: Any) -> None:
+def _print_regret(horizon: int, paths: int, noise: str, result: Any) -> None:
+    pulls, many = several(horizon, "pull"), several(paths, "path")
+    title = f"Cumulative regret after {pulls}, {many}"
     output.console.print(output.regret_table(title, noise, result))
 
 
@@ -145,7 +149,7 @@ def identify_command(
     max_pulls: MostPulls = 100_000,
     seed: Seed = 0,
     workers: Workers = 1,
-    engine: Engine = "processes",
+    engine: PlainEngine = "processes",
     out: Out = None,
 ) -> None:
     """Simulate policies that find the best arm, and count pulls and errors.
@@ -167,7 +171,7 @@ def identify_command(
     with prepared(out, "identification.npz") as run:
         race = partial(identify, policies, bandit, max_pulls=max_pulls, paths=paths, seed=seed)
         result = run("identifying", partial(race, workers=workers, engine=engine))
-        title = f"Finding the best arm, {environment}, {noise}, {paths} paths"
+        title = f"Finding the best arm, {environment}, {noise}, {several(paths, 'path')}"
         output.console.print(output.identification_table(title, result))
         if run.folder is not None:
             result.save(run.folder / "identification.npz")

@@ -113,7 +113,7 @@ def _with(options: dict[str, Any], command: Callable[..., None]) -> Callable[...
     @wraps(command)
     def run(**given: Any) -> None:
         columns = {name: given.pop(name) for name in added}
-        command(**given, columns=_said(columns))
+        command(**given, columns=_given_options(columns))
 
     parameters = [part for part in described.parameters.values() if part.name != "columns"]
     parameters = [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parameters]
@@ -126,7 +126,7 @@ def _with(options: dict[str, Any], command: Callable[..., None]) -> Callable[...
     return run
 
 
-def _said(columns: dict[str, Any]) -> dict[str, Any]:
+def _given_options(columns: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given."""
     given = {name: x for name, x in columns.items() if x is not None and x is not False}
     if "features" in given:

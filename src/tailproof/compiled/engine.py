@@ -85,8 +85,8 @@ def form_of(policy: Policy[Any], sizes: Sizes) -> Form:
     if make is None:
         names = ", ".join(kind.__name__ for kind in FORMS)
         raise ValueError(
-            f"{type(policy).__name__} has no compiled form; these have one: {names}, alone and "
-            "Filtered; the other engines run every policy"
+            f"{type(policy).__name__} has no compiled form; these have one: {names}, alone, "
+            "Filtered and AutoFiltered; the other engines run every policy"
         )
     return make(policy, sizes)
 

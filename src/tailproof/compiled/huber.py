@@ -29,6 +29,7 @@ _THEOREM, _OBSERVABLE, _REFINED, _PRACTICAL = range(4)
 _KINDS = ("theorem", "observable", "refined", "practical")
 _PENALTY, _KAPPA, _LOG, _LENGTH, _TOLD, _LEAST_TAU, _PILOT, _BONUS = range(8)  # places of p
 _SWEEPS = 12
+"""Sweeps of Jacobi's rotations: they converge quadratically, after about six."""
 
 
 def symmetric_oful(policy: SymmetricOFUL, sizes: Sizes) -> Form:

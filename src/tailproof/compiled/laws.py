@@ -37,6 +37,7 @@ from tailproof.typing import Array
 __all__ = ["LawTable"]
 
 _WIDTH = 6
+"""Room for the numbers of a row."""
 KIND = -1.0
 """A placeholder: the kind that `first` draws from."""
 

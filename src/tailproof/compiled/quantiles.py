@@ -23,6 +23,7 @@ COUNTS = RANK = LIMIT = BOUND = HELD = BELOW = WINDOW = SAMPLES = PULLED = STATE
 """Placeholders: where the parts of the state begin, and its length."""
 WIDTH_OF_WINDOW = quantile_bounds._WIDTH
 _TINY = 1e-300
+"""What replaces a zero denominator in Lentz's method."""
 
 
 def order_statistic_ucb(policy: OrderStatisticUCB, sizes: Sizes) -> Form:

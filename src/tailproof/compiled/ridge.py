@@ -14,6 +14,7 @@ from tailproof.typing import Array
 ARMS, DIM, LANES = 1, 1, 0
 """Placeholders: K, d, and how many arms a core computes at a time, 1 on a GPU."""
 ONE_BY_ONE = 1
+"""The value of LANES for a GPU."""
 
 __all__ = ["lin_ts", "oful", "predict", "update_root"]
 

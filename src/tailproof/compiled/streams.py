@@ -36,10 +36,11 @@ Words = NDArray[np.uint64]
 _PATH = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio: paths are far apart
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11, _1 = (np.uint64(bits) for bits in (30, 27, 31, 11, 1))
-_ALTERNATING = np.uint64(0xAAAAAAAAAAAAAAAA)
+"""The factors and shifts of the finaliser, from the source."""
+_ALTERNATING = np.uint64(0xAAAAAAAAAAAAAAAA)  # every other bit
 _FEWEST_FLIPS = 24  # of the bits of a step, as in the source: regular steps are poor
-_GRAIN = 2.0**-53
-_QUARTER = math.pi / 2
+_GRAIN = 2.0**-53  # the spacing of doubles below 1
+_QUARTER = math.pi / 2  # a quarter turn
 # Taylor's series of sin x/x and cos x in x², to 10⁻¹⁶ at π/4
 _SIN = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(8))
 _COS = tuple((-1) ** n / math.factorial(2 * n) for n in range(9))

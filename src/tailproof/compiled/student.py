@@ -66,12 +66,12 @@ from tailproof.compiled.student_parts import (
     relative_variance,
 )
 from tailproof.compiled.targets import bind
-from tailproof.policies import LinStudentUCB
+from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
 from tailproof.typing import Array
 
 __all__ = ["lin_student_ucb"]
 
-_TIE = 1e-6
+_TIE = arrays._TIE
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:

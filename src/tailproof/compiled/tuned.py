@@ -33,6 +33,7 @@ _STEPS = tuple(float(x) for x in arrays._STEPS)
 _COUNT, _REACH, _MOST = len(_STEPS), float(arrays._REACH), float(arrays._LARGEST)
 _FINEST = auto.FINEST
 _LARGE = 1e100
+"""The square of a number of this size is finite."""
 
 
 def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., Form]) -> Form:
@@ -69,16 +70,16 @@ def auto_filtered(policy: AutoFiltered, sizes: Sizes, form_of: Callable[..., For
         index=bind(tuned_index, choose=bind_inside(inside.index, part), **numbers),
         learn=bind(
             learn_tuned,
-            once=bind(once, teach=bind_inside(inside.learn, part)),
-            again=bind(
-                again,
-                once=bind(once, teach=bind_inside(inside.learn, part)),
+            learn_decision=bind(learn_decision, learn_inside=bind_inside(inside.learn, part)),
+            learn_again=bind(
+                learn_again,
+                learn_decision=bind(learn_decision, learn_inside=bind_inside(inside.learn, part)),
                 begin=bind_inside(inside.start, part),
             ),
             **numbers,
         ),
         estimate=inside.estimate
-        and bind(tuned_estimate, believe=bind_inside(inside.estimate, part), **numbers),
+        and bind(tuned_estimate, estimate_inside=bind_inside(inside.estimate, part), **numbers),
         state=at["STATE"],
         work=work["WORK"],
         pulls=n,
@@ -103,12 +104,12 @@ def choose(s: Array, p: Array, offers: Array, t: int, g: Words, values: Array, w
     raise NotImplementedError
 
 
-def teach(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
+def learn_inside(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
     """Let the policy inside learn; a placeholder."""
     raise NotImplementedError
 
 
-def believe(s: Array, p: Array, values: Array) -> None:
+def estimate_inside(s: Array, p: Array, values: Array) -> None:
     """Write the estimate of the policy inside; a placeholder."""
     raise NotImplementedError
 
@@ -125,20 +126,20 @@ def tuned_index(
 ) -> None:
     if VECTORS:
         shown = offers[DIM:]
-        see(s, offers, shown)
+        in_learned_units(s, offers, shown)
         choose(s[:INSIDE], p, shown, t, g, values, work[INNER:])
     else:
         choose(s[:INSIDE], p, offers, t, g, values, work[INNER:])
 
 
 def tuned_estimate(s: Array, p: Array, values: Array) -> None:
-    believe(s[:INSIDE], p, s[THETA:])
+    estimate_inside(s[:INSIDE], p, s[THETA:])
     size = 4.0 * s[UNIT] * s[STRETCH] / s[LENGTH]
     for i in range(DIM):
         values[i] = s[THETA + i] * size
 
 
-def see(s: Array, offers: Array, seen: Array) -> None:
+def in_learned_units(s: Array, offers: Array, seen: Array) -> None:
     """Write the vectors as the policy inside sees them."""
     for i in range(DIM):
         for k in range(offers.shape[1]):
@@ -157,25 +158,27 @@ def learn_tuned(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, wor
             for i in range(DIM):
                 for arm in range(ARMS):
                     s[KEPT + (t * DIM + i) * ARMS + arm] = offers[i, arm]
-        again(s, p, offers, t + 1, y, work)
+        learn_again(s, p, offers, t + 1, y, work)
         return
     if s[UNIT] == 0.0:  # all rewards were equal so far
         s[SPREAD], s[UNIT], _ = scales(y, 1, s[CENTRE], work)
-    once(s, p, offers, k, y, t, work)
+    learn_decision(s, p, offers, k, y, t, work)
 
 
-def once(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array) -> None:
+def learn_decision(
+    s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Array
+) -> None:
     """Let the policy inside learn one decision."""
     y[0] = filtered_reward(s, y, work)
     if VECTORS:
         shown = offers[DIM:]
-        see(s, offers, shown)
-        teach(s[:INSIDE], p, shown, k, y, t, work[INNER:])
+        in_learned_units(s, offers, shown)
+        learn_inside(s[:INSIDE], p, shown, k, y, t, work[INNER:])
     else:
-        teach(s[:INSIDE], p, offers, k, y, t, work[INNER:])
+        learn_inside(s[:INSIDE], p, offers, k, y, t, work[INNER:])
 
 
-def again(s: Array, p: Array, offers: Array, age: int, y: Array, work: Array) -> None:
+def learn_again(s: Array, p: Array, offers: Array, age: int, y: Array, work: Array) -> None:
     """Estimate the units, and let the policy inside learn all decisions again."""
     tune(s, age, work)
     begin(s[:INSIDE], p)
@@ -186,7 +189,7 @@ def again(s: Array, p: Array, offers: Array, age: int, y: Array, work: Array) ->
             for i in range(DIM):
                 for arm in range(ARMS):
                     offers[i, arm] = s[KEPT + (t * DIM + i) * ARMS + arm]
-        once(s, p, offers, int(s[CHOSEN + t]), y, t, work)
+        learn_decision(s, p, offers, int(s[CHOSEN + t]), y, t, work)
 
 
 def tune(s: Array, age: int, work: Array) -> None:

@@ -85,6 +85,15 @@ class ArmSet(ABC):
         """Draw vectors of shape (paths, arms, dim)."""
 
 
+def draw_offers(contexts: ArmSet, rng: np.random.Generator, paths: int) -> Array:
+    """Draw vectors, and refuse another shape: one arm too many would be an arm of the next path."""
+    vectors = np.asarray(contexts.draw(rng, paths))
+    shape = paths, contexts.arms, contexts.dim
+    if vectors.shape != shape:
+        raise ValueError(f"{contexts!r} must draw vectors of shape {shape}, got {vectors.shape}")
+    return vectors
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixedArms(ArmSet):
     """Vectors drawn once for each path.

@@ -20,6 +20,7 @@ from tailproof.environments.arm_sets import (
     GivenArms,
     UnitBall,
     directions as draw_directions,
+    draw_offers,
 )
 from tailproof.environments.motions import Motion
 from tailproof.environments.streams import drawn_together
@@ -175,7 +176,7 @@ class World:
             self._coming = self._offers()
             self.advance()
         else:  # a read-only copy, so that nobody can change fixed arms
-            drawn = self._contexts.draw(rng, paths)
+            drawn = draw_offers(self._contexts, rng, paths)
             stored = drawn[: 1 if drawn.strides[0] == 0 else paths].copy(order="K")
             self.arms = np.broadcast_to(stored, drawn.shape)
             self._locate()
@@ -183,7 +184,7 @@ class World:
     def _offers(self) -> Iterator[tuple[Array, Array, Array]]:
         """Draw the arms of several decisions at a time, which is faster for few paths."""
         while True:
-            arms = self._contexts.draw(self._rng, self._ahead * self._paths)
+            arms = draw_offers(self._contexts, self._rng, self._ahead * self._paths)
             arms = arms.reshape(self._ahead, self._paths, *arms.shape[1:])
             locations = np.matvec(arms, self.theta)
             yield from zip(arms, locations, locations.max(axis=2), strict=True)

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from tailproof.checks import Count, array, number, require, whole
-from tailproof.environments.arm_sets import ArmSet, GivenArms
+from tailproof.environments.arm_sets import ArmSet, GivenArms, draw_offers
 from tailproof.environments.linear import Bandit
 from tailproof.environments.streams import drawn_together
 from tailproof.noise import Noise, Varying, ZeroInflated
@@ -210,7 +210,7 @@ class ShopWorld:
         if not self._left:
             contexts = self._shop.contexts
             self._left = drawn_together(self._paths * contexts.arms * contexts.dim)
-            drawn = contexts.draw(self._rng, self._left * self._paths)
+            drawn = draw_offers(contexts, self._rng, self._left * self._paths)
             self._coming = drawn.reshape(self._left, self._paths, *drawn.shape[1:])
         self.arms = self._coming[-self._left]
         self._left -= 1

@@ -54,6 +54,12 @@ class Rows(NamedTuple):
     time: Array
     propensity: Array
 
+    @classmethod
+    def of_two(cls, arm: Index, reward: Array, time: Array, share: Array) -> "Rows":
+        """Return rows of different customers, whose second arm had this probability."""
+        propensity = np.where(arm == 1, share, 1 - share)
+        return cls(arm, reward, np.arange(len(arm)), time, propensity)
+
     def take(self, kept: NDArray[np.bool_]) -> "Rows":
         """Return the kept rows."""
         return Rows._make(column[kept] for column in self)
@@ -241,10 +247,8 @@ class Stretched:
         chance = self.buyers * (1 + (self.growth - 1) * part)
         chance = chance * np.where(np.floor(at) % 7 >= 5, self.weekend, 1.0)
         chance = chance * np.where(arm == 1, self.lift, 1.0)
-        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
-        reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
-        propensity = np.where(arm == 1, share, 1 - share)
-        return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+        reward = _purchases(rng, chance, self.sigma)
+        return Rows.of_two(arm, reward, at * DAY, share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,10 +292,8 @@ class Scheduled:
         arm = (rng.random(self.rows) < share).astype(np.int64)
         chance = self.buyers * np.where(dark, self.night_sales, 1.0)
         chance = chance * np.where(free, self.weekend_sales, 1.0)
-        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
-        reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
-        propensity = np.where(arm == 1, share, 1 - share)
-        return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+        reward = _purchases(rng, chance, self.sigma)
+        return Rows.of_two(arm, reward, at * DAY, share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,8 +317,7 @@ class Batches:
         at = np.sort(rng.random(self.rows)) * self.days
         day = np.floor(at).astype(np.int64)
         chance = self.buyers * (1 + (self.growth - 1) * at / self.days)
-        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
-        reward = np.where(rng.random(self.rows) < chance, basket, 0.0)
+        reward = _purchases(rng, chance, self.sigma)
         share, draws = np.full(self.rows, 0.5), rng.random(self.rows)
         for start in range(self.every, self.days, self.every):
             old = day < start
@@ -326,8 +327,7 @@ class Batches:
             chosen = float(ndtr(lead)) if self.kind == "thompson" else (0.9 if lead > 0 else 0.1)
             share[~old] = min(max(chosen, 0.05), 0.95)
         arm = (draws < share).astype(np.int64)
-        propensity = np.where(arm == 1, share, 1 - share)
-        return Rows(arm, reward, np.arange(self.rows), at * DAY, propensity)
+        return Rows.of_two(arm, reward, at * DAY, share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,8 +352,7 @@ class Segments:
         arms = (rng.random(customers) < share).astype(np.int64)
         unit = rng.integers(0, customers, self.rows)
         chance = self.buyers * np.where(eager, 4.0, 1.0)[unit]
-        basket = np.exp(rng.normal(3.0, self.sigma, self.rows))
-        rows = Rows.even(arms[unit], np.where(rng.random(self.rows) < chance, basket, 0.0), unit)
+        rows = Rows.even(arms[unit], _purchases(rng, chance, self.sigma), unit)
         return rows._replace(propensity=np.where(arms == 1, share, 1 - share)[unit])
 
 
@@ -446,3 +445,9 @@ class FewPrices:
         chances = np.append(self.chances, 1 - sum(self.chances))
         reward = prices[rng.choice(len(prices), self.rows, p=chances)]
         return Rows.even(rng.integers(0, self.arms, self.rows), reward)
+
+
+def _purchases(rng: np.random.Generator, chance: Array, sigma: float) -> Array:
+    """Return a lognormal basket for each row with this chance of a purchase, else zero."""
+    basket = np.exp(rng.normal(3.0, sigma, len(chance)))
+    return np.where(rng.random(len(chance)) < chance, basket, 0.0)

@@ -52,8 +52,8 @@ def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -
         kept &= log.time >= since
         if gone := log.n - int(kept.sum()):
             notes.append(f"{gone:,} of {log.n:,} rows are left out: they were before `since`.")
-    arms = [log.arms.index(name) for name in _named(rules) if name in log.arms]
-    missing = {arm: _missing(log, arm) & kept for arm in arms}
+    arms = [log.arms.index(name) for name in _named_arms(rules) if name in log.arms]
+    missing = {arm: _not_offered(log, arm) & kept for arm in arms}
     late = [arm for arm, rows in missing.items() if rows.any()]
     if late:
         before = int(kept.sum())
@@ -76,7 +76,7 @@ def comparable(log: Records, rules: Iterable[Any], since: float | None = None) -
     return replace(log.take(np.flatnonzero(kept)), notes=(*log.notes, *notes))
 
 
-def _named(rules: Iterable[Any]) -> list[str]:
+def _named_arms(rules: Iterable[Any]) -> list[str]:
     """Return the arms that rules name; none if a rule has a probability for each row."""
     arms: dict[str, None] = {}
     for rule in rules:
@@ -87,13 +87,13 @@ def _named(rules: Iterable[Any]) -> list[str]:
                 if isinstance(value, int | float):
                     arms |= {str(key): None} if value else {}
                 else:
-                    arms |= dict.fromkeys(_named([value]))
+                    arms |= dict.fromkeys(_named_arms([value]))
         elif isinstance(rule, np.ndarray | list):
             return []
     return list(arms)
 
 
-def _missing(log: Records, arm: int) -> Any:
+def _not_offered(log: Records, arm: int) -> Any:
     """Return the rows in which an arm was not on offer."""
     if log.offered is not None:
         return ~log.offered[:, arm]

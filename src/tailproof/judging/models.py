@@ -14,6 +14,7 @@ from tailproof.typing import Array, Index
 __all__ = ["CrossFit"]
 
 _FOLDS = 5
+"""Parts of the units, as usual for cross-fitting: four of five are learned from."""
 _CUTS = 0.8 ** np.arange(18, 0, -1)
 """Where an adaptive log is cut, as shares of its rows: each part is predicted from the parts
 before."""

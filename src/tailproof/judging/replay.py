@@ -28,7 +28,9 @@ from tailproof.typing import Array, Index
 __all__ = ["PARTS", "Replay", "replay"]
 
 PARTS = 8
+"""Parts of the kept rows, for Student's interval; more parts would be shorter."""
 RUNS = 8
+"""Random orders in which each part is played; their mean is the value of the part."""
 LEAST = 20
 """The fewest decisions of a replay for an answer."""
 

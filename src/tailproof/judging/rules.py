@@ -69,13 +69,13 @@ def probabilities(name: str, rule: Any, log: Records, rng: np.random.Generator) 
     if isinstance(rule, str):
         shares = _always(name, rule, log)
     elif _is_frozen(rule):
-        shares = _asked(rule[0], rule[1], log, rng)
+        shares = _policy_propensities(rule[0], rule[1], log, rng)
     elif isinstance(rule, Mapping):
-        shares = _tabled(name, rule, log)
+        shares = _from_table(name, rule, log)
     elif callable(rule):
-        shares = _returned(name, rule(_context(log)), log)
+        shares = _from_function(name, rule(_context(log)), log)
     else:
-        shares = _returned(name, rule, log)
+        shares = _from_function(name, rule, log)
     total = shares.sum(axis=1)
     ok = bool(np.isfinite(shares).all()) and bool((shares >= 0).all())
     if not (ok and np.abs(total - 1).max() <= ROUNDING):
@@ -111,7 +111,7 @@ def _always(name: str, rule: str, log: Records) -> Array:
     return shares
 
 
-def _tabled(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
+def _from_table(name: str, rule: Mapping[Any, Any], log: Records) -> Array:
     """Return the shares of a table: shares of arms, or an arm or shares of arms for each group."""
     k = len(log.arms)
 
@@ -147,7 +147,7 @@ def _context(log: Records) -> Any:
     return pandas.DataFrame(columns | ({} if log.group is None else {"group": log.group}))
 
 
-def _returned(name: str, given: Any, log: Records) -> Array:
+def _from_function(name: str, given: Any, log: Records) -> Array:
     """Return probabilities from an array of them, or from the names of the chosen arms."""
     columns = getattr(given, "columns", None)
     if columns is not None:
@@ -198,7 +198,9 @@ def vectors(policy: Policy[Any], log: Records, rows: Any, dim: int | None = None
     return np.asarray(np.einsum("ab,nf->nabf", np.eye(k), lifted).reshape(m, k, -1))
 
 
-def _asked(policy: Policy[Any], state: Any, log: Records, rng: np.random.Generator) -> Array:
+def _policy_propensities(
+    policy: Policy[Any], state: Any, log: Records, rng: np.random.Generator
+) -> Array:
     """Return the propensities of a policy, which learns nothing here."""
     k = len(log.arms)
     ok = isinstance(state, State) and state.paths == 1

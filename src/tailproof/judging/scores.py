@@ -69,7 +69,7 @@ class Weighted(NamedTuple):
         return np.asarray(self.raw * self.steady)
 
     def control(self, score: Array, low: float, high: float) -> Array:
-        """Return C, which has mean zero, times the factor in [0, 1] that helps most."""
+        """Return C, which has mean zero, times the factor in [0, 1] that lowers variance most."""
         if self.model is None or self.probabilities is None:
             return np.zeros(len(score))
         h = self.model.predict(score, low, high)

@@ -70,8 +70,8 @@ def judge(
     Hadad et al. 2021. Differences: one equation for all aims, a made-up reward at each end.
     """
     question, columns = Question.of(aim, options)
-    asked, control = _asked(rules, question.control)
-    table = _rows(records(log, rows=True, **columns), asked, question)
+    asked, control = _rules_and_control(rules, question.control)
+    table = _judged_rows(records(log, rows=True, **columns), asked, question)
     benches, capped_by = _benches(table, question)
     answers = {}
     for done, (name, rule) in enumerate([(LOGGED, None), *asked.items()]):
@@ -82,7 +82,7 @@ def judge(
     return _judgement(benches[0], question, values, control=control, capped_by=capped_by)
 
 
-def _rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
+def _judged_rows(log: Records, asked: dict[str, Any], question: Question) -> Records:
     """Return the rows that rules are judged on, with propensities."""
     table = with_propensities(comparable(log, asked.values(), question.since))
     question.check(table)
@@ -133,7 +133,7 @@ def _benches(table: Records, question: Question) -> tuple[list[Bench], str]:
     return benches, capped_by
 
 
-def _asked(rules: Any, control: str | None) -> tuple[dict[str, Any], str | None]:
+def _rules_and_control(rules: Any, control: str | None) -> tuple[dict[str, Any], str | None]:
     """Return the rules by name, with the control among them, and the name of the control."""
     asked = named(rules)
     if control is not None and control not in asked:

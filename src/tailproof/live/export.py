@@ -153,7 +153,8 @@ def csv_pieces(journal: Journal, *, events: bool = False) -> Generator[str]:
     for frame in _events(journal) if events else _requests(journal, _PIECE):
         for change, names in ((_written, _TIMES), (_escaped, _NAMES)):
             for name in frame.columns.intersection(names):
-                frame[name] = [None if pandas.isna(x) else change(x) for x in frame[name]]
+                some = frame[name].dropna()
+                frame[name] = pandas.Series(map(change, some), some.index, dtype=object)
         yield frame.to_csv(index=False, header=header, lineterminator="\r\n")
         header = False
 

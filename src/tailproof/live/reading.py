@@ -2,38 +2,17 @@
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from tailproof.live.journal import CANCELLED, LARGE, PAGE, Journal, Note
+from tailproof.live.journal import CANCELLED, LARGE, PAGE, Journal, Note, Outcome
 from tailproof.live.offer import Offer
 from tailproof.live.recipe import Recipe
 from tailproof.live.replay import offers
 
-__all__ = ["Ended", "Note", "Reader"]
+__all__ = ["Note", "Outcome", "Reader"]
 
-_ENDED = (
-    "SELECT r.offer, r.arm, r.at, r.propensity, r.shares, r.grp, r.recipe, o.reward, o.why,"
-    " r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
-    " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
-)
 _KEPT = 10_000
 """Offers with features never come again, so not all are kept."""
-
-
-class Ended(NamedTuple):
-    """A request with its outcome; `again` says whether its unit had a request before."""
-
-    offer: int
-    arm: int
-    asked: float
-    propensity: float | None
-    shares: str | None
-    group: str | None
-    recipe: int
-    reward: float | None
-    why: str
-    again: int
-    unit: str | None = None
 
 
 class Reader:
@@ -50,7 +29,7 @@ class Reader:
     >>> agent = Agent(UCB1(), ":memory:", control=("red", 0.5))
     >>> agent.tell(agent.ask(["red", "blue"]).id, 3.5)
     'kept'
-    >>> [(row.reward, row.why) for row in Reader(agent.journal).ended(0, 1)]
+    >>> [(row.reward, row.why) for row in Reader(agent.journal).outcomes(0, 1)]
     [(3.5, 'told')]
     """
 
@@ -59,13 +38,9 @@ class Reader:
         self.offer = offers(journal)
         self.arms, self.notes = journal.arms, journal.notes
         self.count, self.first, self.pending = journal.outcome_count, journal.first, journal.pending
-        self.ignored = journal.ignored
+        self.ignored, self.outcomes = journal.ignored, journal.outcomes
         self._recipes: dict[int, Recipe] = {}
         self.even = lru_cache(_KEPT)(self._even)
-
-    def ended(self, first: int, stop: int) -> list[Ended]:
-        """Return requests by the numbers of their outcomes."""
-        return [Ended(*row) for row in self.journal.execute(_ENDED, (first, stop))]
 
     def kept(self) -> bytes | None:
         """Return the page's counts that `prune` kept, if they end at the first outcome here."""

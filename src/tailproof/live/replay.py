@@ -18,6 +18,8 @@ __all__ = ["blank", "jump", "offers", "replay", "restored"]
 _LOG = logging.getLogger("tailproof.live")
 _SPOKEN = 5.0
 """Seconds between two lines on the progress of a long replay."""
+_CHUNK = 1000
+"""Outcomes that are read at once."""
 _OFFERS = 1024
 """Offers that are kept in memory."""
 
@@ -40,22 +42,22 @@ def replay(
     """
     logged, offer = time.monotonic(), offer or offers(journal)
     while learner.learned < stop:
-        some = journal.outcomes(learner.learned, stop)
-        for number, reward, arm, offered, share in some:
-            if number > learner.learned:  # what comes next was pruned
+        some = journal.outcomes(learner.learned, min(stop, learner.learned + _CHUNK))
+        for row in some:
+            if row.number > learner.learned:  # what comes next was pruned
                 break
-            given = offer(offered)
+            given = offer(row.offer)
             if not learner.numbers.keys() >= {*given.names}:  # another agent offered them first
                 learner.know(journal.arms())
             try:
-                learner.learn(given, arm, reward, share)
+                learner.learn(given, row.arm, row.reward, row.propensity)
             except ValueError as error:  # due to an earlier request, not to this one
-                raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
+                raise RuntimeError(f"cannot learn outcome {row.number}: {error}") from error
             after_each()
         if time.monotonic() > logged + _SPOKEN:
             logged = time.monotonic()
             _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
-        if not some or some[0][0] > learner.learned:
+        if not some or some[0].number > learner.learned:
             break
     if learner.learned < stop:  # what comes next was pruned
         was = learner.learned

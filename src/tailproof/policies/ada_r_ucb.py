@@ -13,6 +13,7 @@ from tailproof.policies.state.paired_rewards import PairedRewards
 __all__ = ["AdaRUCB"]
 
 _C = (1 + math.sqrt(2)) ** 2
+"""c of the source."""
 
 
 @dataclass(eq=False)

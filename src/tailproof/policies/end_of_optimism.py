@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import Count, Horizon, NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.spanning import Basis, spanning
+from tailproof.policies.spanning import Basis, spanning_basis
 from tailproof.policies.state.base import ArmCounts, ArmValues, Finite, Rule
 from tailproof.policies.state.regression import Ridge
 from tailproof.stats.designs import exploration_rates
@@ -109,7 +109,7 @@ class EndOfOptimism(Policy[_Plan]):
 
     def _choose(self, state: _Plan, arms: Array, rng: np.random.Generator) -> Index:
         rows = np.arange(state.paths)
-        first = _basis(state, arms)[rows, state.decisions % state.dim]
+        first = spanning_basis(state.basis, arms)[rows, state.decisions % state.dim]
         ahead = state.counts - state.plan  # −∞ for the arm believed best
         short = np.where(np.isfinite(ahead), ahead, np.inf) < 0
         planned = np.where(short.any(axis=1), short.argmax(axis=1), state.plan.argmax(axis=1))
@@ -121,7 +121,7 @@ class EndOfOptimism(Policy[_Plan]):
         return np.where(state.decisions < self.rounds * state.dim, first, chosen)
 
     def _learn(self, state: _Plan, arms: Array, chosen: Index, rewards: Array) -> None:
-        state.basis, at = _basis(state, arms), (np.arange(state.paths), chosen)
+        state.basis, at = spanning_basis(state.basis, arms), (np.arange(state.paths), chosen)
         state.counts[at] += 1
         state.pulls[at] += state.recovering
         state.sums[at] += np.where(state.recovering, rewards[:, 0], 0.0)
@@ -147,12 +147,3 @@ class EndOfOptimism(Policy[_Plan]):
         state.plan[rows] = plan
         width = np.linalg.norm(x @ state.root[rows], axis=2).max(axis=1)
         state.tolerance[rows] = 2 * self.noise_scale * math.sqrt(g) * width
-
-
-def _basis(state: _Plan, arms: Array) -> Index:
-    """Return arms that span the space, found where they are not known yet."""
-    basis = state.basis.copy()
-    new = np.flatnonzero(basis[:, 0] < 0)
-    if len(new):
-        basis[new] = spanning(arms[new])[0]
-    return basis

@@ -15,6 +15,7 @@ from tailproof.policies.state.base import ROOM, Buffer, FiniteBuffer, Rule
 __all__ = ["HeavyOFUL", "HuberHistory"]
 
 _TOLERANCE, _STEPS = 1e-9, 200
+"""The shortest step, in units of S, and the most steps of a decision; see the docstring."""
 
 
 @dataclass(eq=False)

@@ -79,7 +79,7 @@ class LinStudentUCB(Policy[StudentFit]):
         none between them, Huber's mean of the arm counts beside its location: the larger index of
         both, and Huber's alone where they differ by three standard errors. An arm with n < log₂(1 +
         t/K) rewards may be three scales better than they say, as all may be from one cluster. Up to
-        one path in six still misses such an arm, and a decision takes up to 1.8 times as long.
+        one path in six still misses such an arm, and a decision takes up to 1.7 times as long.
 
     Examples
     --------

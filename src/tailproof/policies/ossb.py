@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import NonNegative, Penalty, Positive
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.spanning import Basis, spanning
+from tailproof.policies.spanning import Basis, spanning_basis
 from tailproof.policies.state.base import ArmCounts, ArmValues, Counts
 from tailproof.policies.state.regression import Ridge
 from tailproof.stats.designs import exploration_rates
@@ -109,12 +109,14 @@ class OSSB(Policy[_Rates]):
         behind = np.where(positive, state.counts / np.where(positive, state.rates, 1), np.inf)
         few = state.counts.min(axis=1) <= self.epsilon * state.explored
         told = np.where(few, state.counts.argmin(axis=1), behind.argmin(axis=1))
-        first = _basis(state, arms)[np.arange(state.paths), state.decisions % state.dim]
+        first = spanning_basis(state.basis, arms)[
+            np.arange(state.paths), state.decisions % state.dim
+        ]
         chosen = np.where(self.explores(state), told, greedy)
         return np.where(state.decisions < state.dim, first, chosen)
 
     def _learn(self, state: _Rates, arms: Array, chosen: Index, rewards: Array) -> None:
-        state.basis = _basis(state, arms)
+        state.basis = spanning_basis(state.basis, arms)
         state.explored += self.explores(state)
         state.counts[np.arange(state.paths), chosen] += 1
         state.update(picked(arms, chosen), rewards)
@@ -134,12 +136,3 @@ class OSSB(Policy[_Rates]):
 
 def _grown(now: Index, then: Index) -> NDArray[np.bool_]:
     return np.asarray((now > then) & (_GROWTH * now >= (_GROWTH + 1) * then))
-
-
-def _basis(state: _Rates, arms: Array) -> Index:
-    """Return arms that span the space, found where they are not known yet."""
-    basis = state.basis.copy()
-    new = np.flatnonzero(basis[:, 0] < 0)
-    if len(new):
-        basis[new] = spanning(arms[new])[0]
-    return basis

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.spanning import Basis, spanning
+from tailproof.policies.spanning import Basis, spanning_basis
 from tailproof.policies.state.regression import Ridge, rank_one_update
 
 __all__ = ["PEGE"]
@@ -86,12 +86,12 @@ class PEGE(Policy[_Explored]):
     def _choose(self, state: _Explored, arms: Array, rng: np.random.Generator) -> Index:
         explores, place = _phase(state)
         greedy = pick_largest(np.matvec(arms, state.theta), rng)
-        next_of_cycle = _basis(state, arms)[np.arange(state.paths), place]
+        next_of_cycle = spanning_basis(state.basis, arms)[np.arange(state.paths), place]
         return np.where(explores, next_of_cycle, greedy)
 
     def _learn(self, state: _Explored, arms: Array, chosen: Index, rewards: Array) -> None:
         if state.arms >= state.dim:  # fewer arms: a vector of the unit ball
-            state.basis = _basis(state, arms)
+            state.basis = spanning_basis(state.basis, arms)
         rows = np.flatnonzero(_phase(state)[0])
         if len(rows):
             longest = np.linalg.norm(arms[rows], axis=2).max(axis=1)
@@ -106,12 +106,3 @@ def _phase(state: _Explored) -> tuple[NDArray[np.bool_], Index]:
     m = ((np.sqrt((2 * d + 1) ** 2 + 8.0 * n) - (2 * d + 1)) / 2).astype(np.int64)
     place = n - m * d - m * (m + 1) // 2
     return place < d, np.minimum(place, d - 1)
-
-
-def _basis(state: _Explored, arms: Array) -> Index:
-    """Return the exploring arms; paths without any get them from these arms."""
-    basis = state.basis.copy()
-    new = np.flatnonzero(basis[:, 0] < 0)
-    if len(new):
-        basis[new] = spanning(arms[new])[0]
-    return basis

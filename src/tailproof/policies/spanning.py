@@ -7,7 +7,7 @@ import numpy as np
 from tailproof.policies.base import Array, Index, picked
 from tailproof.policies.state.base import Rule
 
-__all__ = ["Basis", "spanning"]
+__all__ = ["Basis", "spanning", "spanning_basis"]
 
 
 Basis = Annotated[Index, Rule(("dim",), least=-1, names_arms=True, blank=-1)]
@@ -37,3 +37,12 @@ def spanning(arms: Array) -> tuple[Index, Array]:
     spanned = arms[np.arange(paths)[:, None], basis]
     least: Array = np.asarray(np.linalg.svd(spanned, compute_uv=False)[:, -1] ** 2)
     return basis, least
+
+
+def spanning_basis(basis: Index, arms: Array) -> Index:
+    """Return a `Basis` in which paths without spanning arms have got them from these arms."""
+    completed = basis.copy()
+    new = np.flatnonzero(basis[:, 0] < 0)
+    if len(new):
+        completed[new] = spanning(arms[new])[0]
+    return completed

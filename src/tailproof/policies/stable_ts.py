@@ -14,8 +14,7 @@ from tailproof.policies.state.counts import Counted
 
 __all__ = ["StableTS"]
 
-_NODES = 513
-_REACH = 5.0
+_NODES, _REACH = 513, 5.0
 """The posterior lives on this many points, up to this many prior scales on either side."""
 
 

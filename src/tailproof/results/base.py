@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tailproof.checks import require
+from tailproof.checks import meant, require
+from tailproof.formatting import several
 from tailproof.notebooks import cells, html, latex
 from tailproof.results.files import opened, write_file
 
@@ -88,8 +89,9 @@ class BaseResult(Generic[P]):
         return pandas.DataFrame.from_dict(self.summary(), orient="index")
 
     def __repr__(self) -> str:
-        paths = self.settings.get("paths", "some")
-        return f"<{type(self).__name__} of {', '.join(self.summary())}: {paths} paths>"
+        count = self.settings.get("paths")
+        paths = "some paths" if count is None else several(count, "path")
+        return f"<{type(self).__name__} of {', '.join(self.summary())}: {paths}>"
 
     def _repr_html_(self) -> str:
         return html(self._cells())
@@ -136,7 +138,11 @@ class BaseResult(Generic[P]):
 
     def _of(self, policy: str) -> P:
         by_policy: Mapping[str, P] = getattr(self, self._by_policy[0])
-        require(policy in by_policy, "policy", f"one of {', '.join(by_policy)}", policy)
+        if policy not in by_policy:
+            raise ValueError(
+                f"policy must be one of {', '.join(by_policy)}, got {policy!r}"
+                f"{meant(str(policy), by_policy)}"
+            )
         return by_policy[policy]
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from tailproof.checks import number
+from tailproof.formatting import several
 from tailproof.notebooks import cells, html, latex
 from tailproof.stats.contrasts import holm
 from tailproof.typing import Array
@@ -105,7 +106,7 @@ class PairwiseDifferences:
     --------
     >>> p = np.array([0.01])
     >>> PairwiseDifferences((("a", "b"),), -3 * p, -4 * p, -2 * p, p, p, 0.95)
-    <1 pairs of policies, 1 differ at 0.05 after Holm>
+    <1 pair of policies, 1 differs at 0.05 after Holm>
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -129,7 +130,8 @@ class PairwiseDifferences:
     def __repr__(self) -> str:
         sure = int(np.sum(self.adjusted <= 1 - self.level))
         level = f"{1 - self.level:.2g}"
-        return f"<{len(self.pairs)} pairs of policies, {sure} differ at {level} after Holm>"
+        pairs, differ = several(len(self.pairs), "pair"), "differs" if sure == 1 else "differ"
+        return f"<{pairs} of policies, {sure} {differ} at {level} after Holm>"
 
     def _repr_html_(self) -> str:
         return html(cells(self.to_frame(), "policy", "other"), [self._note()])
@@ -139,9 +141,10 @@ class PairwiseDifferences:
         return latex(cells(self.to_frame(), "policy", "other"), caption, label)
 
     def _note(self) -> str:
+        pairs = several(len(self.pairs), "pair")
         return (
             f"Difference of final regrets, paired by path. Intervals hold together at "
-            f"{self.level:.0%} (Bonferroni); adjusted: p after Holm for {len(self.pairs)} pairs."
+            f"{self.level:.0%} (Bonferroni); adjusted: p after Holm for {pairs}."
         )
 
 

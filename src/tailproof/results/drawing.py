@@ -7,6 +7,7 @@ import numpy as np
 
 from tailproof.checks import number, require
 from tailproof.drawing import PALETTE, Show, band, canvas, plain, reading
+from tailproof.formatting import several
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -54,9 +55,7 @@ def regret_figure(
     1
     """
     require(len(results) > 0, "results", "at least one result", results)
-    require(show in ("spread", "mean"), "show", "spread or mean", show)
-    require(log in ("", "x", "y", "xy"), "log", "x, y or xy, or empty", log)
-    number("level", level, above=0, below=1)
+    _check_options(show, log, level, {"xlim": xlim, "ylim": ylim}, policies)
     order = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     shown = order if policies is None else list(policies)
     for name in shown:
@@ -68,7 +67,7 @@ def regret_figure(
             require(sample.ndim == 2, "metric", "one with a number for each path", metric)
             place = order.index(name)
             band(axes, result.pulls, sample, place, name, crowded=crowded, show=show, level=level)
-        many = f"{result.settings['paths']} paths"
+        many = several(result.settings["paths"], "path")
         axes.set_title(f"{title}, {many}" if title else many, fontsize=10, parse_math=False)
         axes.set_xlim(result.pulls[0] if "x" in log else 0, result.pulls[-1])
     _scale(panels, log, xlim, ylim)
@@ -78,6 +77,24 @@ def regret_figure(
     handles = {text: line for axes in panels for line, text in zip(*_labelled(axes), strict=True)}
     _legend(figure, [handles[name] for name in shown], shown, reading(show, level), len(panels))
     return figure
+
+
+def _check_options(
+    show: str,
+    log: str,
+    level: float,
+    limits: Mapping[str, tuple[float, float] | None],
+    policies: Sequence[str] | None,
+) -> None:
+    """Refuse options that nothing can be drawn with."""
+    require(show in ("spread", "mean"), "show", "spread or mean", show)
+    require(log in ("", "x", "y", "xy"), "log", "x, y or xy, or empty", log)
+    number("level", level, above=0, below=1)
+    for axis, ends in limits.items():
+        pair = ends is None or (np.shape(ends) == (2,) and bool(np.all(np.isfinite(ends))))
+        require(pair, axis, "two numbers, such as (1, 100)", ends)
+    listed = not isinstance(policies, str) and (policies is None or len(policies) > 0)
+    require(listed, "policies", "a list of names, such as ['UCB1']", policies)
 
 
 def _columns(panels: int) -> int:

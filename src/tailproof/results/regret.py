@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tailproof.checks import meant, number
 from tailproof.drawing import PlotOptions
-from tailproof.formatting import short
+from tailproof.formatting import plus_minus, short
 from tailproof.results.base import BaseResult, PolicyResult
 from tailproof.results.differences import (
     PairwiseDifferences,
@@ -203,7 +203,7 @@ class Result(BaseResult[Curves]):
             table.append(
                 [
                     name,
-                    f"{short(row['mean'])} ± {short(row['standard_error'])}",
+                    plus_minus(short(row["mean"]), short(row["standard_error"])),
                     short(row["median"]),
                     f"{short(row['low'])} – {short(row['high'])}",
                     short(row["decisions"]),

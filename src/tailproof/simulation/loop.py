@@ -107,19 +107,28 @@ def _drawing(
     `ahead` is the number of decisions and of paths to draw at a time; None if laws differ.
     """
 
-    def checked(drawn: Array) -> Array:
+    def checked(drawn: Array, shape: Shape) -> Array:
+        if np.shape(drawn) != shape:  # fewer numbers would be broadcast: one for all paths
+            raise ValueError(
+                f"noise must draw samples of the shape it is asked for, {shape}; {noise!r} drew "
+                f"{np.shape(drawn)}"
+            )
         if math.isnan(drawn.min()):
             raise ValueError(f"noise must not draw NaN, as {noise!r} did")
         return drawn
 
     if isinstance(noise, Varying):
-        return lambda chosen, pulled: checked(noise.sample(rng, chosen, pulled, pulls))
+        return lambda chosen, pulled: checked(
+            noise.sample(rng, chosen, pulled, pulls), (len(chosen), pulls)
+        )
     if ahead is None:
-        return lambda chosen, pulled: checked(noise.sample(rng, (len(chosen), pulls)))
+        return lambda chosen, pulled: checked(
+            noise.sample(rng, (len(chosen), pulls)), (len(chosen), pulls)
+        )
 
     def rows() -> Iterator[Array]:
         while True:
-            yield from checked(noise.sample(rng, (*ahead, pulls)))
+            yield from checked(noise.sample(rng, (*ahead, pulls)), (*ahead, pulls))
 
     coming = rows()
     return lambda chosen, pulled: next(coming)

@@ -35,12 +35,13 @@ def first_state(name: str, policy: Policy[Any], contexts: ArmSet, paths: int) ->
 
 
 def check_result_size(paths: int, numbers: float) -> None:
-    """Refuse a result of too many numbers a path."""
+    """Refuse a result of too many numbers a path: its parts are in memory until it is whole."""
     size = 8.0 * paths * numbers
-    if size > _memory():
+    if 2 * size > _memory():
         raise ValueError(
-            f"the result would take {gigabytes(size)}, and this machine has "
-            f"{gigabytes(_memory())}: use fewer paths, checkpoints or policies, or no actions"
+            f"the result would take {gigabytes(size)}, twice that while its parts are put "
+            f"together, and this machine has {gigabytes(_memory())}: use fewer paths, checkpoints "
+            "or policies, or no actions"
         )
 
 

@@ -12,6 +12,7 @@ from tailproof.formatting import clock
 __all__ = ["shown"]
 
 _WIDTH = 30
+"""Characters of a full bar."""
 _PATIENCE = 2.0
 """Seconds before a bar that nobody asked for appears."""
 

@@ -75,9 +75,9 @@ def sweep(
     """
     _check(plans)
     check_engine(engine, workers)
-    folder = None if out is None else Path(out)
-    code = code_of(engine)
-    keyed = {name: _keyed(name, plan, code, keep=out is not None) for name, plan in plans.items()}
+    folder, code = None if out is None else Path(out), code_of(engine)
+    keep = out is not None
+    keyed = {name: _cells_by_key(name, plan, code, keep=keep) for name, plan in plans.items()}
     cells = {key: cell for by_key in keyed.values() for key, cell in by_key.items()}
     if folder is not None:
         require(folder.is_dir() or not folder.exists(), "out", "a folder", str(out))
@@ -104,20 +104,20 @@ def _run(
     report: Callable[[int, int], None],
 ) -> dict[str, PolicyResult]:
     """Return the results of cells, from the folder or from running them."""
-    parts = {} if folder is None else _kept(folder, cells)
+    parts = {} if folder is None else _read_cells(folder, cells)
     work = [(key, cell) for key, cell in cells.items() if key not in parts]
     work.sort(key=lambda item: _cost(item[1]), reverse=True)  # the longest first, for balance
     report(len(parts), len(cells))
     with running(work, engine, workers) as runs:
         for key, part in runs:
             if folder is not None:
-                _keep(folder, key, part)
+                _write_cell(folder, key, part)
             parts[key] = part
             report(len(parts), len(cells))
     return parts
 
 
-def _keyed(
+def _cells_by_key(
     name: str, plan: BasePlan[Any, Any], code: Code = "numpy", *, keep: bool
 ) -> dict[str, Cell[Any]]:
     """Return the cells of a plan by key, a hash of everything that their results depend on."""
@@ -147,24 +147,24 @@ def _cost(cell: Cell[Any]) -> int:
     return cell.decisions * cell.paths * contexts.arms * contexts.dim
 
 
-def _sealed(key: str, body: bytes) -> bytes:
+def _with_checksum(key: str, body: bytes) -> bytes:
     """Return the arrays of a cell behind its key and a checksum of both."""
     head = f"tailproof cell 3\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
 
-def _keep(folder: Path, key: str, result: PolicyResult) -> None:
+def _write_cell(folder: Path, key: str, result: PolicyResult) -> None:
     """Write the file of a cell, all of it or nothing."""
     body = io.BytesIO()
     np.savez(body, allow_pickle=False, **result.arrays())
     try:
         with whole_file(folder / f"{key}.cell") as file:
-            file.write(_sealed(key, body.getvalue()))
+            file.write(_with_checksum(key, body.getvalue()))
     except OSError as error:
         warnings.warn(f"a finished cell could not be kept: {error}", RuntimeWarning, stacklevel=3)
 
 
-def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResult]:
+def _read_cells(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResult]:
     """Read the files that `_keep` wrote for these cells; damaged and foreign files do not count."""
     for leftover in folder.glob("*.cell.*.part"):
         leftover.unlink()
@@ -172,8 +172,8 @@ def _kept(folder: Path, cells: Mapping[str, Cell[Any]]) -> dict[str, PolicyResul
     for key, cell in cells.items():
         file = folder / f"{key}.cell"
         data = file.read_bytes() if file.is_file() else b""
-        body = data[len(_sealed(key, b"")) :]
-        if data == _sealed(key, body):
+        body = data[len(_with_checksum(key, b"")) :]
+        if data == _with_checksum(key, body):
             with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
                 parts[key] = cell.kind.of(dict(arrays))
     return parts

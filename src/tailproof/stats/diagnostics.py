@@ -42,7 +42,9 @@ _MAX_SPREAD_RATIO = 3
 _SMALL, _LARGE = 1e-150, 1e150
 """The squares of smaller and larger spreads underflow or overflow."""
 _NORMAL_95 = 1.6449
+"""The 95 % quantile of the normal law."""
 _BLOCKS = (1, 3, 5, 9, 15, 25, 41)
+"""Block lengths in which the best median is looked for; neighbours cost about the same."""
 
 
 @dataclass(frozen=True)

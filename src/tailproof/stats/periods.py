@@ -20,9 +20,9 @@ __all__ = ["DAY", "Moved", "days_of", "moved", "seconds_of", "shared_periods"]
 DAY = 86_400.0
 """Seconds."""
 _MOST_DAYS = 1e6
-"""A column of whole numbers below this counts days: as seconds since 1970 it were of that year."""
+"""A column of whole numbers below this counts days: as seconds they would all be in early 1970."""
 _MILLISECONDS = 1e11
-"""Times above this are milliseconds since 1970: as seconds they were of the year 5138."""
+"""Times above this are milliseconds since 1970: as seconds they would be in the year 5138."""
 LEAST = 20
 """Customers that the smaller arm of a period should have; shorter periods are joined."""
 _UNLIKE = 6.63
@@ -88,12 +88,12 @@ def shared_periods(day: Index, first: Flags) -> tuple[Index, Flags]:
         return np.zeros(len(day), np.int64), kept
     length = end - start + 1
     counts = [np.bincount(day[side & kept] - start, minlength=length) for side in (first, ~first)]
-    number_of = _joined(np.column_stack(counts))
+    number_of = _joined_days(np.column_stack(counts))
     period = number_of[np.clip(day - start, 0, length - 1)]
     return np.asarray(np.maximum(period, 0)), kept & (period >= 0)
 
 
-def _joined(counts: NDArray[Any]) -> Index:
+def _joined_days(counts: NDArray[Any]) -> Index:
     """Return the number of each day's period, given the counts of two arms; −1 if left out."""
     number_of, current, start = np.zeros(len(counts), np.int64), 0, 0
     have, before = np.zeros(2), np.zeros(2)
@@ -163,24 +163,31 @@ def moved(arm: Index, total: Array, arms: int, day: Index | None = None) -> Move
         if int(np.count_nonzero(np.diff(arm))) < arms * math.log2(n):
             return unclear._replace(sorted=True)
         parts = [np.arange(n) * count // n for count in (_BLOCKS, max(n // _SHORT, _BLOCKS))]
-        changed = any(_unlike(arm, part, arms) for part in parts)
-        rewards = unclear.rewards or (changed and any(_goes(arm, total, x, arms) for x in parts))
+        changed = any(_shares_differ(arm, part, arms) for part in parts)
+        rewards = unclear.rewards or (
+            changed and any(_moves_with_share(arm, total, x, arms) for x in parts)
+        )
         return unclear._replace(shares=changed, rewards=rewards, within=changed, followed=changed)
     blocks = np.minimum(day * _BLOCKS // (int(day.max()) + 1), _BLOCKS - 1)
     # a third of a day each, by rank within it; compared within days
     size = np.bincount(day)
     start = np.cumsum(size) - size
     part = (np.arange(n) - start[day]) * 3 // size[day]
-    within = _unlike_within(arm, part, day, arms)
-    changed = _unlike(arm, blocks, arms)
-    followed = within or (changed and _followed(arm, total, day, arms))
+    came = _arrivals(arm, day)
+    old = ~np.isin(day, came)
+    within = _shares_differ_within_days(arm[old], part[old], day[old], arms)
+    changed = _shares_differ(arm, blocks, arms)
+    # that an arm came follows no rewards, so shares are compared between its coming and the next
+    stages = np.searchsorted(came, day, side="right") * _BLOCKS + blocks
+    moved_on = changed and (not len(came) or _shares_differ(arm[old], stages[old], arms, _BLOCKS))
+    followed = within or (moved_on and _followed_rewards(arm, total, day, arms))
     rewards = unclear.rewards
     if changed or within:
-        rewards |= any(_goes(arm, total, x, arms) for x in (day, part, 3 * day + part))
+        rewards |= any(_moves_with_share(arm, total, x, arms) for x in (day, part, 3 * day + part))
     return unclear._replace(shares=changed, rewards=rewards, within=within, followed=followed)
 
 
-def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
+def _moves_with_share(arm: Index, total: Array, cell: Index, arms: int) -> bool:
     """Return whether the buyers or totals of an arm moved with its share of the rows of a cell.
 
     Σ (s − s̄)(x − x̄) over the root of the sum of squares, means within arms: zero for arms that
@@ -203,7 +210,7 @@ def _goes(arm: Index, total: Array, cell: Index, arms: int) -> bool:
     return False
 
 
-def _followed(arm: Index, total: Array, day: Index, arms: int) -> bool:
+def _followed_rewards(arm: Index, total: Array, day: Index, arms: int) -> bool:
     """Return whether an arm's share of a day followed its earlier rewards, and not a plan.
 
     The share is regressed on 1, the day, and Student's t of the arm against all others on earlier
@@ -255,13 +262,22 @@ def _runs(arm: Index, total: Array, arms: int) -> bool:
     )
 
 
-def _unlike(arm: Index, block: Index, arms: int) -> bool:
-    """Return whether the shares of arms differ between blocks, by χ²."""
+def _arrivals(arm: Index, day: Index) -> Index:
+    """Return the days, after the first, on which an arm came."""
+    _, first = np.unique(arm, return_index=True)
+    came = np.unique(day[first])
+    return came[came > 0]
+
+
+def _shares_differ(arm: Index, block: Index, arms: int, together: int | None = None) -> bool:
+    """Return whether the shares of arms differ between blocks, or so many in a row, by χ²."""
     table = np.bincount(block * arms + arm, minlength=(int(block.max()) + 1) * arms)
-    return _chi_square([table.reshape(-1, arms)])
+    table = table.reshape(-1, arms)
+    size = len(table) if together is None else together
+    return _chi_square([table[start : start + size] for start in range(0, len(table), size)])
 
 
-def _unlike_within(arm: Index, part: Index, day: Index, arms: int) -> bool:
+def _shares_differ_within_days(arm: Index, part: Index, day: Index, arms: int) -> bool:
     """Return whether shares differ between parts of a day, summed over days."""
     days = int(day.max()) + 1
     table = np.bincount((day * 3 + part) * arms + arm, minlength=days * 3 * arms)

@@ -13,6 +13,7 @@ _STEPS = 0.3 * np.sinh(np.linspace(-4, 4, 13))
 """Offsets from each sample at which the likelihood is evaluated, in units of `spread`."""
 _LARGEST = np.finfo(np.float64).max
 _REACH = _STEPS[-1] - _STEPS[-2]
+"""The widest step of the trapezoid rule; in wider gaps the likelihood is negligible."""
 
 
 def pitman(x: Array, spread: Array) -> Array:

@@ -366,7 +366,7 @@ class Standing:
             return of_scores(np.zeros(0))
         a, b = bounded
         low, high = mean_difference(a, b, self.level)
-        better, worse = _ville(mean_evidence(a, b)), _ville(mean_evidence(b, a))
+        better, worse = _p_of_evidence(mean_evidence(a, b)), _p_of_evidence(mean_evidence(b, a))
         ea, eb = (float(x.std()) / math.sqrt(len(x)) for x in samples)
         return Contrast(
             difference=a.mean - b.mean,
@@ -424,14 +424,14 @@ class Standing:
     def _p(self, arm: int, other: int) -> float:
         if (arm, other) not in self._pairs and self._by_evidence(arm, other):  # no interval yet
             samples = self._bounded_samples(*((other, arm) if self.costs else (arm, other)))
-            return 1.0 if samples is None else _ville(mean_evidence(*samples))
+            return 1.0 if samples is None else _p_of_evidence(mean_evidence(*samples))
         contrast = self.pair(arm, other)
         return contrast.worse if self.costs else contrast.better
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why no lead is sure, even if the comparisons say so."""
-        doubts = [*self.unsound, *self._about_sales(), *self._about_time()]
+        doubts = [*self.unsound, *self._about_sales(), *self._about_refunds(), *self._about_time()]
         few = self.concentration
         if 0 < few.half < FEWEST_CUSTOMERS and self.customers.n:
             doubts.append(
@@ -463,6 +463,21 @@ class Standing:
                 f"the cap of {self.range[1]:,.4g} cuts {hidden[worst]:.0%} of the sales of "
                 f"{self.names[worst]}, so it hides what that arm is worth; use a larger share"
             ]
+        return []
+
+    def _about_refunds(self) -> list[str]:
+        """Say if refunds that count as 0 may outweigh the lead."""
+        customers, best = self.customers, self.best
+        if not self.below or self.range[0] or best is None or self.costs:
+            return []
+        if customers.case == "visits":
+            return []
+        refunds = np.bincount(customers.arm, np.maximum(-customers.total, 0), customers.arms)
+        owed = _ratio(refunds, np.bincount(customers.arm, minlength=customers.arms))
+        others = [arm for arm in range(customers.arms) if arm != best]
+        pairs = {arm: self.pair(best, arm) for arm in others if owed[best] > owed[arm]}
+        if any(pair.known and pair.low < owed[best] - owed[arm] for arm, pair in pairs.items()):
+            return [f"refunds of {self.leader}, which the cap leaves out, may outweigh its lead"]
         return []
 
     def _about_time(self) -> list[str]:
@@ -552,7 +567,7 @@ def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
     )
 
 
-def _ville(evidence: float) -> float:
+def _p_of_evidence(evidence: float) -> float:
     """Return the p value of evidence for any look, given as its logarithm."""
     return math.exp(-max(evidence, 0.0))
 

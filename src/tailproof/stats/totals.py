@@ -14,6 +14,7 @@ __all__ = ["RunningTotal"]
 _BETS = 2.0 ** -np.arange(16)
 """Bets as shares of the largest bet, 0.99/worst; at 10⁷ terms the best bet is about 2⁻⁹ of it."""
 _WEIGHTS = 1 / (1 + ((np.arange(16) - 2) / 3) ** 2)
+"""Most capital is on bets of about a quarter of the largest; none has less than a twentieth."""
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 
 

@@ -257,7 +257,7 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
     asked = [i for i, text in enumerate(column.texts) if not is_missing(text)]
     values[:] = np.nan
     sign = _sign(column, asked, name, refusals)
-    bare = {i: _bare(column.texts[i], sign) for i in asked}
+    bare = {i: _without_currency(column.texts[i], sign) for i in asked}
     mark = mark or _decimal_mark(bare.values(), name)
     other: Decimal = "." if mark == "," else ","
     bad = []
@@ -314,7 +314,7 @@ def _sign(column: Column, asked: list[int], name: str, refusals: Refusals) -> st
     return usual
 
 
-def _bare(text: str, sign: str) -> str:
+def _without_currency(text: str, sign: str) -> str:
     """Remove the currency sign, spaces and apostrophes; turn brackets into a minus."""
     bare = (text.replace(sign, "") if sign else text).translate(_STRIPPED).strip()
     bracketed = bare.startswith("(") and bare.endswith(")")
@@ -420,7 +420,7 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
     counts = np.bincount(named.codes[named.codes >= 0], minlength=len(named.names)).tolist()
     alike: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(named.names):
-        alike[_plain(text)].append(i)
+        alike[_normalised(text)].append(i)
     into, sentences = np.arange(len(named.names) + 1), []
     into[-1] = -1
     for several in alike.values():
@@ -443,7 +443,7 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
     return Labels(tuple(named.names[i] for i in kept), codes, " ".join(sentences))
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     """Return a name in lower case, without blanks and invisible signs; 01 and 1.0 become 1.
 
     >>> _plain("New Page") == _plain("newpage\u200b"), _plain("01") == _plain("1.0")

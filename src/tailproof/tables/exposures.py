@@ -19,6 +19,10 @@ from tailproof.typing import Array, Index
 
 __all__ = ["seconds", "with_events"]
 
+_ZONES = 14 * 3600.0
+"""Seconds by which the clocks of two tables may differ at most."""
+_MANY = 20
+"""Events before their exposures from which their hours are looked at."""
 _SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -51,7 +55,7 @@ def with_events(
     """
     how: Any = {name: x for name, x in reading.items() if name not in ("arms", "offered", "id")}
     table = exposures_of(open_table(exposures, reading.get("sheet")), reading.get("experiment"))
-    shown_columns, order_columns = _of_each(columns)
+    shown_columns, order_columns = _column_pairs(columns)
     none: dict[str, Any] = {"reward": None, "id": None}
     shown, shown_to, seen = _read(table, shown_columns | none, features, reading, needed="arm")
     none = dict.fromkeys(("arm", "propensity", "group"))
@@ -59,7 +63,7 @@ def with_events(
     orders, by, told = _read(events, order_columns | none, None, how, needed="reward")
     _check_clocks(seen, told)
     orders, daily = _by_the_day(orders, seen, told)
-    rows, mixed, notes = _first(shown)
+    rows, mixed, notes = _first_exposures(shown)
     end = max(float(_times(shown).max()), float(_times(orders).max()))
     left_out = {shown_to[row] for row in mixed.tolist()}
     number_of = {name: i for i, name in enumerate(shown_to[rows])}
@@ -74,11 +78,11 @@ def with_events(
     span = reading.get("window")
     window = np.inf if span is None else seconds("window", span)
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
-    notes = table.notes + notes + daily + _about(orders, age, window, stranger)
+    notes = table.notes + notes + daily + _ignored_events(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
     reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
     records = replace(shown, reward=reward.astype(np.float64), notes=notes)
-    return finished(_closed(records, end, window), Arrays(), reading)
+    return finished(_with_closed_windows(records, end, window), Arrays(), reading)
 
 
 def _times(records: Records) -> Array:
@@ -86,10 +90,10 @@ def _times(records: Records) -> Array:
     return records.time
 
 
-def _of_each(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _column_pairs(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns of the exposures and those of the events.
 
-    >>> _of_each({"time": ("seen", "bought"), "unit": "user"})
+    >>> _column_pairs({"time": ("seen", "bought"), "unit": "user"})
     ({'time': 'seen', 'unit': 'user'}, {'time': 'bought', 'unit': 'user'})
     """
     pairs = {name: x for name, x in columns.items() if isinstance(x, (tuple, list))}
@@ -119,10 +123,10 @@ def _check_clocks(seen: Moments, told: Moments) -> None:
     if {seen.zoned, told.zoned} != {True, False}:
         return
     local, zoned = (seen, told) if told.zoned else (told, seen)
-    which = ("exposures", "events") if told.zoned else ("events", "exposures")
+    without, other = ("exposures", "events") if told.zoned else ("events", "exposures")
     raise ValueError(
-        f"times of the {which[0]} name no time zone{_such_as(local)}, those of the {which[1]} are "
-        f"in one{_such_as(zoned)}: pass the zone of the former, such as zone='Europe/Paris' "
+        f"times of the {without} name no time zone{_such_as(local)}, but times of the {other} do"
+        f"{_such_as(zoned)}: pass the zone of the {without}, such as zone='Europe/Paris' "
         "(--zone Europe/Paris) or 'UTC'"
     )
 
@@ -139,7 +143,7 @@ def _by_the_day(orders: Records, seen: Moments, told: Moments) -> tuple[Records,
     return replace(orders, time=_times(orders) + DAY - 1), (note,)
 
 
-def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
+def _first_exposures(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
     """Return the row of each unit's first exposure, the rows of units that saw several arms."""
     assert shown.unit is not None
     order = np.lexsort((_times(shown), shown.unit))
@@ -157,7 +161,7 @@ def _first(shown: Records) -> tuple[Index, Index, tuple[str, ...]]:
     return first[~mixed], np.flatnonzero(mixed[shown.unit]), notes
 
 
-def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[str, ...]:
+def _ignored_events(orders: Records, age: Array, window: float, stranger: Any) -> tuple[str, ...]:
     """Say which events do not count."""
     with np.errstate(invalid="ignore"):
         counts = {
@@ -170,6 +174,13 @@ def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[s
     notes = [*orders.notes]
     if said:
         notes.append(f"Events that do not count: {', '.join(said)}.")
+    with np.errstate(invalid="ignore"):
+        early = -age[age < 0]
+    if len(early) >= _MANY and (early < _ZONES).mean() > 0.5:
+        notes.append(
+            "Most events before an exposure came less than 14 hours before it: if the tables have "
+            "other time zones, write the times with their zones."
+        )
     if window == np.inf:
         notes.append(
             "All events after the exposure count, so units that came early had more time: name a "
@@ -178,7 +189,7 @@ def _about(orders: Records, age: Array, window: float, stranger: Any) -> tuple[s
     return tuple(notes)
 
 
-def _closed(records: Records, end: float, window: float) -> Records:
+def _with_closed_windows(records: Records, end: float, window: float) -> Records:
     """Leave out units whose window has not ended when the tables end."""
     if window == np.inf:
         return records

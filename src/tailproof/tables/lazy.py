@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.stats.customers import Customers
+from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
 from tailproof.tables.how import Reading
@@ -22,7 +23,6 @@ __all__ = ["is_lazy", "reduced"]
 
 _MOST_ROWS = 5 * 10**6
 """More rows than this are thinned at random: they would take GBs, and change no digit shown."""
-_DAY = 86400
 _COUNT = "rows of the table"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
@@ -61,7 +61,7 @@ def reduced(
     names = {option: _column(option, name, known) for option, name in columns.items()}
     named = {option: name for option, name in names.items() if name is not None}
     asked: dict[str, Any] = {option: named.get(option) for option in columns}
-    if "reward" not in named:  # the reader says which columns there are
+    if "reward" not in named:  # the reader names wrong columns in its errors
         return _read(frame.head(1).collect().to_native(), columns, features, reading)
     kind = schema[named["reward"]]
     whole = rows or features is not None or "id" in named or is_export(known)
@@ -69,19 +69,19 @@ def reduced(
     whole |= any(name.startswith("p:") or name == "propensities" for name in known)
     if whole or not (kind.is_numeric() or kind == nw.Boolean):
         return _read(_fetched(frame, named, features), columns, features, reading)
-    told, notes = _told(frame, named["reward"], reading)
+    told, notes = _with_reward(frame, named["reward"], reading)
     asked = {option: name for option, name in asked.items() if option not in ("id", "group")}
     asked |= {"weight": _COUNT, "group": None}
     records = Reader(_Groups(_grouped(told, named)), asked, None, reading).read()
     if "unit" not in named:
-        records = _repeated(records)
+        records = _as_rows(records)
     elif _by_visit(records):
         return _read(_fetched(frame, named, features), columns, features, reading)
     else:
         plain = {option: name for option, name in named.items() if option in ("arm", "reward")}
         behind = dict.fromkeys(asked) | plain | {"weight": _COUNT}
         law = Reader(_Groups(_grouped(told, plain)), behind, None, reading).read()
-        records = replace(records, rows=_repeated(law), twice=_twice(told, named))
+        records = replace(records, rows=_as_rows(law), twice=_repeated_purchases(told, named))
     records = records.take(np.random.default_rng(0).permutation(records.n))
     return finished(replace(records, notes=(*records.notes, *notes)), Arrays(), reading)
 
@@ -125,7 +125,7 @@ class _Groups(Frame):
         return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _told(
+def _with_reward(
     frame: "narwhals.LazyFrame[Any]", reward: str, reading: Reading
 ) -> "tuple[narwhals.LazyFrame[Any], list[str]]":
     """Return the rows that have a reward, and how many have none."""
@@ -186,7 +186,7 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
     return frame.group_by(*keys).agg(*sums).collect().sort(*keys).to_native()
 
 
-def _twice(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> int:
+def _repeated_purchases(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> int:
     """Return how many rows with a purchase repeat another one, if times are known."""
     import narwhals as nw
 
@@ -205,10 +205,10 @@ def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":
     kind, column = frame.collect_schema()[time], nw.col(time)
     if isinstance(kind, nw.Datetime):
         return column.dt.truncate("1d")
-    return (column // _DAY) * _DAY if kind.is_numeric() else column
+    return (column // int(DAY)) * int(DAY) if kind.is_numeric() else column
 
 
-def _repeated(records: Records) -> Records:
+def _as_rows(records: Records) -> Records:
     """Return as many rows as there were, or as many as are of use, drawn at random from them."""
     assert records.weight is not None
     counts = records.weight.astype(np.int64)

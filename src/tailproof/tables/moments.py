@@ -89,7 +89,7 @@ def times(column: Column, name: str, refusals: Refusals, zone: str | None = None
     else:
         moments = _of_texts(column, name, refusals)
     if "utc" in re.split(r"[^a-z]+", name.lower()) and moments.zoned is False:
-        moments = moments._replace(zoned=True)  # as first_exposure_utc
+        moments = moments._replace(zoned=True, example=name)  # as first_exposure_utc
     if zone is None or moments.zoned is not False:
         return moments
     return moments._replace(seconds=_in_zone(moments.seconds, zone), zoned=True)

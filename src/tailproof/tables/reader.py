@@ -34,7 +34,7 @@ __all__ = ["ALSO", "Reader", "finished"]
 ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
 """Other names that a column may have if none is asked for."""
 _FAR = 20 * 366 * 86_400.0
-"""Seconds from the usual time beyond which a time stands for none, as 1970 or 9999 does."""
+"""A time so many seconds from the usual time counts as a wrong one, as 1970 or 9999 does."""
 _OPEN = ("pending", "kept")
 """The status of a row that still waits for its reward."""
 
@@ -376,7 +376,7 @@ def finished(records: Records, source: Source, reading: Reading) -> Records:
     a group.
     """
     adaptive, floor = reading.get("adaptive"), reading.get("floor")
-    records = _silent(records, source, reading.get("silence"))
+    records = _with_silence(records, source, reading.get("silence"))
     if adaptive is None and source.journal:
         adaptive = True
     elif adaptive is None and records.propensity is not None:
@@ -392,7 +392,7 @@ def finished(records: Records, source: Source, reading: Reading) -> Records:
     return _in_time(replace(records, adaptive=adaptive, floor=floor), reading.get("wait"))
 
 
-def _silent(records: Records, source: Source, silence: float | None) -> Records:
+def _with_silence(records: Records, source: Source, silence: float | None) -> Records:
     """Return the records with a reward of silence, and without rows that still wait for theirs.
 
     With the waiting rows, quick rewards would stand for slow ones.

@@ -5,6 +5,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self, final
 
 import numpy as np
@@ -34,7 +35,7 @@ class Made:
 
     @classmethod
     def of(cls, thing: Any, settings: Iterable[tuple[str, Any]] = ()) -> Self:
-        """Return the class and settings of a class, or of an object with settings as attributes."""
+        """Return a class with its settings; an object must have its settings as attributes."""
         if isinstance(thing, cls):
             return thing
         if isinstance(thing, str) or inspect.isclass(thing) or inspect.isroutine(thing):
@@ -120,14 +121,13 @@ class GuestState(State):
     seen: Annotated[Array, Rule((ROOM, "dim"), finite=True, buffer=1)]
     cut: Counts
 
-    @property
+    @cached_property
     def live(self) -> dict[int, tuple[int, Any]]:
         """The guest object of each path and how many decisions it has learned; not saved."""
-        guests: dict[int, tuple[int, Any]] = self.__dict__.setdefault("_live", {})
-        return guests
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_live"}
+        return {name: value for name, value in vars(self).items() if name != "live"}
 
     def put(self, paths: Index, other: Self) -> None:
         """Copy what another state has learned; guests of these paths are rebuilt."""
@@ -138,7 +138,7 @@ class GuestState(State):
     def resized(self, arms: int, start: Self | None) -> Self:
         """Return the state for K arms; the guest objects are shared."""
         other = super().resized(max(arms, self.arms), start)
-        vars(other)["_live"] = self.live
+        other.live = self.live
         return other
 
     def among(self, arms: Index) -> Self:

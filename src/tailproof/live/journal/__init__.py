@@ -1,20 +1,21 @@
 """Journals in SQLite and PostgreSQL."""
 
-from tailproof.live.journal.base import (
+from tailproof.live.journal.base import Journal
+from tailproof.live.journal.connect import open_journal
+from tailproof.live.journal.postgres import Postgres
+from tailproof.live.journal.rows import (
     BEFORE,
     CANCELLED,
     LARGE,
     PAGE,
     BatchRead,
     ConflictError,
-    Journal,
     Note,
+    Outcome,
     Request,
     own_id,
     seal,
 )
-from tailproof.live.journal.connect import open_journal
-from tailproof.live.journal.postgres import Postgres
 from tailproof.live.journal.sqlite import SQLite
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "ConflictError",
     "Journal",
     "Note",
+    "Outcome",
     "Postgres",
     "Request",
     "SQLite",

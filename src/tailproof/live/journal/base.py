@@ -9,38 +9,25 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
+from tailproof.live.journal.rows import (
+    BEFORE,
+    LARGE,
+    BatchRead,
+    ConflictError,
+    Note,
+    Outcome,
+    Request,
+    own_id,
+    seal,
+)
 from tailproof.live.journal.tables import SCHEMA, TABLES
 
-__all__ = [
-    "BEFORE",
-    "CANCELLED",
-    "LARGE",
-    "PAGE",
-    "BatchRead",
-    "ConflictError",
-    "Journal",
-    "Note",
-    "Request",
-    "own_id",
-    "seal",
-]
+__all__ = ["Journal"]
 
-CANCELLED = "\n"
-"""The name of the event of a cancellation; names of rewards are printable."""
-LARGE = 2.0**64
-"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
-PAGE = -1
-"""In place of the number of a recipe, for the snapshot of the page's counts."""
-BEFORE = -1
-"""The request of a ticket that was cancelled before it was asked for; the event has its name."""
-_CHUNK = 1000
-"""Rows read at once."""
 _REQUEST = "r.id, r.ticket, r.unit, r.at, r.ends, r.recipe, r.arm, r.propensity, r.grp, r.again"
 _FIND = (
     f"SELECT {_REQUEST}, o.why, e.name, e.value, e.at, e.late FROM request r"
@@ -48,8 +35,9 @@ _FIND = (
     " WHERE r.{key} IN ({marks}){lock}"
 )
 _OUTCOMES = (
-    "SELECT o.number, o.reward, r.arm, r.offer, r.propensity FROM outcome o"
-    " JOIN request r ON r.id = o.request WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
+    "SELECT o.number, o.reward, o.why, r.arm, r.offer, r.propensity, r.shares, r.grp, r.recipe,"
+    " r.at, r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
+    " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
 _REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
@@ -59,103 +47,6 @@ _UNIT = (
     " ORDER BY at DESC, id DESC LIMIT 1) l ON l.unit = u.unit"
 )
 """The latest request of a unit that the policy or the control group decided; NULL if none was."""
-
-
-class ConflictError(Exception):
-    """Another worker stored the same ticket, event, offer or outcome first; try again."""
-
-
-class Note(NamedTuple):
-    """A change of an experiment, such as an arm that was dropped."""
-
-    number: int
-    at: float
-    kind: str
-    text: dict[str, Any]
-
-
-class BatchRead(NamedTuple):
-    """The rows that an agent reads at the start of a transaction.
-
-    Attributes
-    ----------
-    outcomes, notes : int
-        How many outcomes and notes there are so far.
-    last : int or None
-        The id of the latest request.
-    orders : bool
-        Whether this transaction may number outcomes.
-    now : float
-        The time of the journal.
-    requests : dict of Request
-        The requests of the batch that exist, by ticket.
-    units : dict
-        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
-        offer; all None if it had only others.
-    offers : dict
-        The ids of offers by digest.
-    gone : set of str
-        Tickets that were cancelled before they were asked for.
-    """
-
-    outcomes: int
-    notes: int
-    last: int | None
-    orders: bool
-    now: float
-    requests: "dict[str, Request]"
-    units: dict[str, tuple[Any, ...]]
-    offers: dict[bytes, int]
-    gone: set[str]
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """A request, as far as its outcome needs it.
-
-    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
-    is open; `events` are (value, time, late) by name.
-    """
-
-    id: int
-    ticket: str | None
-    unit: str | None
-    at: float
-    ends: float
-    recipe: int
-    arm: int
-    propensity: float | None
-    group: str | None
-    again: int
-    why: str | None = None
-    events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-
-    def sealed(self) -> tuple[Any, ...]:
-        """Return the text that the seal of its outcome covers."""
-        row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
-        events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, self.again, events)
-
-
-def seal(*values: Any) -> int:
-    """Return a checksum of a row, stored with it, so that `verify` notices a changed row.
-
-    >>> seal(17, 0.5, None) == seal(17, 0.5, None) != seal(17, 0.25, None)
-    True
-    """
-    digest = blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
-
-
-def own_id(ticket: str) -> int | None:
-    """Return the request of a ticket that the agent named itself, such as "#17".
-
-    >>> own_id("#17"), own_id("visit 17")
-    (17, None)
-    """
-    number = ticket[1:]
-    from_agent = ticket[:1] == "#" and number.isascii() and number.isdecimal() and len(number) < 19
-    return int(number) if from_agent else None
 
 
 class Journal(ABC):
@@ -503,9 +394,9 @@ class Journal(ABC):
         ((first,),) = self.execute("SELECT MIN(number) FROM outcome")
         return first or 0
 
-    def outcomes(self, first: int, stop: int) -> list[tuple[Any, ...]]:
-        """Return number, reward, arm, offer and propensity of outcomes, in order; not too many."""
-        return list(self.execute(_OUTCOMES, (first, min(stop, first + _CHUNK))))
+    def outcomes(self, first: int, stop: int) -> list[Outcome]:
+        """Return the outcomes from number `first` to before `stop`, in order."""
+        return [Outcome(*row) for row in self.execute(_OUTCOMES, (first, stop))]
 
     def pending(self) -> dict[int, int]:
         """Return how many requests wait for their outcome, by the numbers of their arms."""

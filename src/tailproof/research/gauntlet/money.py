@@ -89,7 +89,7 @@ def _steps(first: float, last: float, arms: int) -> list[float]:
     return [float(x) for x in np.linspace(first, last, arms)]
 
 
-_EVEN = (0.03,) * 4
+_EVEN = (0.03,) * 4  # the shares of buyers
 TUNING = named(
     *(
         replace(problem, name=f"tuning-{problem.name}")

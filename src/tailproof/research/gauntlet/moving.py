@@ -130,7 +130,7 @@ def _shop(
     )
 
 
-_THRICE = (2500, 5500, 7500)
+_THRICE = (2500, 5500, 7500)  # pulls after which θ changes
 REPORT = named(
     _arms("still", Cauchy(), None),
     _arms("still-normal", Normal(), None),

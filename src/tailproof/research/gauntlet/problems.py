@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tailproof.checks import number, require, whole
+from tailproof.checks import meant, number, require, whole
 from tailproof.environments.arm_sets import GivenArms
 from tailproof.environments.linear import Bandit, LinearBandit, k_armed, neutral, orthant
 from tailproof.environments.shops import Visitors
@@ -41,9 +41,10 @@ from tailproof.noise import (
 from tailproof.policies import OFUL, Policy
 from tailproof.research.gauntlet.score import BLOCKS
 
-__all__ = ["PROBLEMS", "TUNING", "Problem", "named", "problem_sets", "problems"]
+__all__ = ["PROBLEMS", "QUARTERS", "TUNING", "Problem", "named", "problem_sets", "problems"]
 
 ORACLE_BONUSES = (0.1, 0.2, 0.3, 0.5)
+"""The best of these bonuses of OFUL is the oracle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,8 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
     Traceback (most recent call last):
     ValueError: problems: 'fresh-t7' is unknown; choose report, tuning, money, money-tuning, moving,
     moving-tuning, worlds, worlds-tuning, or
-    names from tailproof list
+    names from tailproof list; did you mean fresh-t3 or fresh-t1 or
+    fresh-still?
     """
     sets = problem_sets()
     by_name = {name: problem for group in sets.values() for name, problem in group.items()}
@@ -191,7 +193,7 @@ def problems(which: str | Sequence[str | Problem]) -> tuple[Problem, ...]:
         else:
             raise ValueError(
                 f"problems: {name!r} is unknown; choose {', '.join(sets)}, or names from "
-                "tailproof list"
+                f"tailproof list{meant(str(name), [*sets, *by_name])}"
             )
     return tuple(named(*chosen).values())
 
@@ -251,7 +253,8 @@ def _bernoulli(*means: float) -> PerArm:
     return PerArm(tuple(TwoPoint(1 - p, -p, p) for p in means))
 
 
-_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""The locations of five arms."""
 _CONTAMINATED = Mixture((Normal(), Normal(100)), (0.95, 0.05))
 _LIES = Mixture((Normal(), TwoPoint(-100, -101, 0.5)), (0.95, 0.05))
 """One reward in twenty is false, to make its arm look bad."""
@@ -310,16 +313,16 @@ PROBLEMS = named(
     _units("micro-offset", offset=10_000, unit=1e-6),
     _arms("offset-10", Cauchy(), (10, 10.5, 11), 5000),
     _arms("offset-minus-10000", Cauchy(), (-10_000, -9999.5, -9999), 5000),
-    _arms("t1", StudentT(1), _QUARTERS),
-    _arms("t-half", StudentT(0.5), _QUARTERS),
-    _arms("rademacher", Rademacher(), _QUARTERS),
-    _arms("rounded", Rounded(Cauchy(), 0.5), _QUARTERS, 5000),
-    _arms("normal", Normal(), _QUARTERS, 5000),
-    _arms("noisy-best", PerArm(tuple(Cauchy(s) for s in (0.1, 0.3, 0.5, 1, 3))), _QUARTERS),
-    _arms("noisy-worst", PerArm(tuple(Cauchy(s) for s in (3, 1, 0.5, 0.3, 0.1))), _QUARTERS, 5000),
-    _arms("lies", PerArm((Normal(),) * 4 + (_LIES,)), _QUARTERS, 5000),
-    _arms("changing", Changing((Cauchy(0.3), Cauchy(3)), (1000,)), _QUARTERS),
-    _arms("zeros", ZeroInflated(Cauchy(), 0.4), _QUARTERS, 5000),
+    _arms("t1", StudentT(1), QUARTERS),
+    _arms("t-half", StudentT(0.5), QUARTERS),
+    _arms("rademacher", Rademacher(), QUARTERS),
+    _arms("rounded", Rounded(Cauchy(), 0.5), QUARTERS, 5000),
+    _arms("normal", Normal(), QUARTERS, 5000),
+    _arms("noisy-best", PerArm(tuple(Cauchy(s) for s in (0.1, 0.3, 0.5, 1, 3))), QUARTERS),
+    _arms("noisy-worst", PerArm(tuple(Cauchy(s) for s in (3, 1, 0.5, 0.3, 0.1))), QUARTERS, 5000),
+    _arms("lies", PerArm((Normal(),) * 4 + (_LIES,)), QUARTERS, 5000),
+    _arms("changing", Changing((Cauchy(0.3), Cauchy(3)), (1000,)), QUARTERS),
+    _arms("zeros", ZeroInflated(Cauchy(), 0.4), QUARTERS, 5000),
     _arms("bernoulli", _bernoulli(0.3, 0.5, 0.7), (0.3, 0.5, 0.7)),
     _arms("ties", Cauchy(), (0, 1, 1), 5000),
     _arms("pareto", Pareto(0.7), (0, 1, 2), 5000),

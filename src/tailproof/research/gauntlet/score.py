@@ -136,8 +136,8 @@ class Score:
             tool=tool,
             regret=means[tool],
             over_chance=means[tool] / chance,
-            over_best=_over(means[tool], min(means.values())),
-            over_oracle=_over(means[tool], self.oracle.get(problem, float("nan"))),
+            over_best=_ratio(means[tool], min(means.values())),
+            over_oracle=_ratio(means[tool], self.oracle.get(problem, float("nan"))),
             stuck=float((end - half > limit).mean()),
             worst=float(end.max()) / chance,
         )
@@ -235,7 +235,7 @@ class Score:
             return cls(regret=regret, oracle=oracle_regret, settings=header["settings"])
 
 
-def _over(regret: float, least: float) -> float:
+def _ratio(regret: float, least: float) -> float:
     """Return the ratio, and 1 for 0/0."""
     if least == 0:
         return 1.0 if regret == 0 else float("inf")

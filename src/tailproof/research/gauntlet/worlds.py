@@ -22,15 +22,16 @@ from tailproof.noise import (
     StudentT,
     Varying,
 )
-from tailproof.research.gauntlet.problems import Problem, named
+from tailproof.research.gauntlet.problems import QUARTERS, Problem, named
 
 __all__ = ["REPORT", "TUNING", "clusters", "modes"]
 
-_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _WEEK = (0.6, 0.6, 0.6, 0.6, 0.6, 2.0, 2.0)
 """What weekdays and two days of a weekend multiply the share of buyers by."""
 _RAMP = tuple(float(x) for x in np.linspace(0.5, 1.5, 20))
+"""A share of buyers that grows from half to one and a half times in twenty steps."""
 _QUANTILES = ndtri((np.arange(200) + 0.5) / 200)
+"""200 equally likely values in place of the normal law."""
 
 
 def modes(*centres: float, spread: float, outliers: float = 0.0) -> Noise:
@@ -59,7 +60,7 @@ def clusters(*shares: float, spread: float = 0.1) -> PerArm:
 def _arms(
     name: str,
     noise: Noise | Varying,
-    locations: tuple[float, ...] = _QUARTERS,
+    locations: tuple[float, ...] = QUARTERS,
     horizon: int = 10_000,
 ) -> Problem:
     bandit = k_armed(noise, locations=locations)
@@ -87,7 +88,7 @@ def _shop(
     return Problem(name=name, environment=shop, horizon=horizon, delay=delay, block="money")
 
 
-_THREE = (40.0, 30.0, 50.0)
+_THREE = (40.0, 30.0, 50.0)  # mean baskets
 REPORT = named(
     _arms("modes-best", PerArm((Cauchy(0.5),) * 4 + (modes(1, spread=0.3, outliers=3),))),
     _arms("modes-worst", PerArm((modes(3, spread=0.2, outliers=10),) + (Cauchy(),) * 4)),

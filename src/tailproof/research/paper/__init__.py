@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from tailproof.checks import meant
 from tailproof.research.paper import (
     figure_1,
     figure_2_3,
@@ -69,7 +70,7 @@ def select(names: Iterable[str]) -> list[str]:
     for name in names:
         matching = [key for key in STUDIES if name in ("all", key, *re.findall(r"\d+", key))]
         if not matching:
-            known = ", ".join(STUDIES)
-            raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}")
+            known, hint = ", ".join(STUDIES), meant(name, STUDIES)
+            raise ValueError(f"figure {name!r} is unknown; choose all, or some of {known}{hint}")
         wanted.update(matching)
     return [key for key in STUDIES if key in wanted]

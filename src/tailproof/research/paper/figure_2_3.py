@@ -79,11 +79,13 @@ def draw(results: Mapping[str, Result]) -> dict[str, Picture]:
 
 
 def check_claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Compare each filtered algorithm with every baseline, the other one, and a random arm."""
+    """Compare both filtered algorithms with every baseline, each other, and a random arm."""
     ours = ("SupBMM_mom", "SupBTC_mom")
 
     def outperform(dfs: Sequence[float], rivals: Sequence[str] = BASELINES) -> list[Part]:
-        return [_minus(results, df, name, rival) for df in dfs for name in ours for rival in rivals]
+        return [
+            _difference(results, df, name, rival) for df in dfs for name in ours for rival in rivals
+        ]
 
     return [
         Claim(
@@ -109,7 +111,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         Claim(
             "For df = 1 and 0.5 SupBTC_mom performs better than SupBMM_mom.",
             "the paper, section 5, on figure 3",
-            [_minus(results, df, *ours[::-1]) for df in (1, 0.5)],
+            [_difference(results, df, *ours[::-1]) for df in (1, 0.5)],
         ),
         Claim(
             "Our algorithms outperform the state-of-the-art algorithms even when ε > 0.",
@@ -130,7 +132,7 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
     ]
 
 
-def _minus(results: Mapping[str, Result], df: float, name: str, rival: str) -> Part:
+def _difference(results: Mapping[str, Result], df: float, name: str, rival: str) -> Part:
     """Compare two algorithms on as many paths as both have."""
     key = f"df = {df}"
     return less_regret(key, results[key if rival in SLOW else f"more paths, {key}"], name, rival)

@@ -61,6 +61,7 @@ DIFFERENCES: Sequence[str] = (
     "MENU_mom has made three decisions.",
 )
 COMMON = 10_000
+"""The horizon that MENU and TOFU have in common."""
 _ACCURATE = 0.5
 """The mean error of θ̂ up to which an estimate counts as accurate."""
 _CHANCE = 1000

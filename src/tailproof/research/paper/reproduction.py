@@ -213,8 +213,18 @@ def _resume(new: Reproduction) -> Reproduction:
     )
     for name in wanted | old:
         if old.get(name) != wanted.get(name):
+            if name == "policies" and _settings(before) == _settings(new):
+                raise ValueError(
+                    f"out {str(out)!r} holds results of {', '.join(new.policies)} before the code "
+                    "was edited; choose a new folder"
+                )
             raise ValueError(
                 f"out {str(out)!r} holds results of {name} {old.get(name)}, not "
                 f"{wanted.get(name)}; choose a new folder"
             )
     return before
+
+
+def _settings(run: Reproduction) -> dict[str, str]:
+    """Return the settings of the user's policies, without the hash of their code."""
+    return {name: re.sub(r" [0-9a-f]{16}$", "", text) for name, text in run.policies.items()}

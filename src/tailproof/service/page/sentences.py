@@ -167,8 +167,8 @@ class Counted:
         span = spelled(self.window)
         if not self.known:
             return (
-                f"No customer is counted yet; {self.waiting:,} wait: a customer counts {span} "
-                "after the first visit, once a later request has its outcome."
+                f"No customer is counted yet; {self.waiting:,} wait: a customer counts once all "
+                f"visits within {span} of the first one, and a later one, have their outcomes."
             )
         text = (
             f"{self.known:,} {_are('customer', self.known)} counted, each with what its visits "
@@ -403,7 +403,7 @@ def _assumed(about: About) -> str:
 def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
     drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
-    shares = f"{drawn:,} of {decisions:,} decisions were the control group"
+    shares = f" {drawn:,} of {decisions:,} decisions were the control group." if decisions else ""
     how = (
         "This compares what the policy would have chosen by itself, at each request, with what the "
         "request got: control, explore and floor together. It leaves out what was learned thanks "
@@ -411,7 +411,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
     )
     blank = {"words": "", "how": how.strip(), "row": None}
     if about.aim.level is not None:
-        return blank | {"words": f"{shares}. For a quantile the cost is not estimated.", "how": ""}
+        return blank | {"words": f"For a quantile the cost is not estimated.{shares}", "how": ""}
     if estimate is None:
         return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
     row = _gain(about, "served", "what the requests got", estimate)
@@ -424,8 +424,7 @@ def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str
         words = (
             f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
         )
-    control = f" {shares}." if decisions else ""
-    return {"words": words + control, "how": how.strip(), "row": row}
+    return {"words": words + shares, "how": how.strip(), "row": row}
 
 
 def weighted_words(lead: Lead) -> dict[str, str]:

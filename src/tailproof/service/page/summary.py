@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailproof.live import Journal, Recipe
-from tailproof.live.reading import Ended, Note, Reader
+from tailproof.live.reading import Note, Outcome, Reader
 from tailproof.service.page import sentences
 from tailproof.service.page.arms import Arm, Lift, added, first, least, lift_shown, lifts, state
 from tailproof.service.page.checks import sound
@@ -131,7 +131,7 @@ class Summary:
             stop = min(self.read + _CHUNK, self.ended)
             while self.read < stop:
                 pause = self._start + self.worth.until(self.read - self._start)
-                rows = reader.ended(self.read, min(pause, stop))
+                rows = reader.outcomes(self.read, min(pause, stop))
                 self._take(rows)
                 self.read = min(pause, stop)
                 if self.read == pause:
@@ -187,7 +187,7 @@ class Summary:
         for arm in self._arms if names else []:
             arm.sample.limit(max(FEWEST, _ALL_CELLS // len(self._arms)))
 
-    def _take(self, rows: Sequence[Ended]) -> None:
+    def _take(self, rows: Sequence[Outcome]) -> None:
         """Add requests with an outcome."""
         self._cancelled += sum(row.why == "cancelled" for row in rows)
         rows = [row for row in rows if row.why != "cancelled"]
@@ -233,7 +233,7 @@ class Summary:
         return arms
 
     def _add_worth(
-        self, rows: Sequence[Ended], rewards: Array, offers: dict[int, list[int]]
+        self, rows: Sequence[Outcome], rewards: Array, offers: dict[int, list[int]]
     ) -> None:
         """Add requests to the comparison with other rules."""
         again = np.array([bool(row.again) for row in rows])
@@ -275,7 +275,7 @@ class Summary:
             arm.buyers += int(np.count_nonzero(of_arm))
             arm.revenue = added(arm.revenue, of_arm)
 
-    def _by_unit(self, rows: Sequence[Ended], decided: Decided, again: Flags) -> Decided:
+    def _by_unit(self, rows: Sequence[Outcome], decided: Decided, again: Flags) -> Decided:
         """Return decisions that are complete: a unit, with its total in its window.
 
         Only money adds up: the aim is a mean, and silence has a reward.
@@ -303,7 +303,7 @@ class Summary:
         self._brought.add(complete.reward[(complete.group != OTHER) & ~np.isnan(complete.reward)])
         return complete
 
-    def _control_of(self, row: Ended, offer: Collection[int]) -> tuple[float, bool]:
+    def _control_of(self, row: Outcome, offer: Collection[int]) -> tuple[float, bool]:
         """Return the probability of the control group, and whether the arm is the control's."""
         recipe = self.reader.recipe(row.recipe)
         if recipe is None or recipe.control is None:
@@ -417,6 +417,7 @@ class Summary:
             "recipe": "" if recipe is None else recipe.text,
             "aim": self.aim.name,
             "mean": self.worth.level is None,
+            "weighted": bool(self._by_arm),
             "wait": plain(math.inf if recipe is None else float(recipe.wait)),
             "explore": 0.0 if recipe is None else recipe.explore,
             "floor": 0.0 if recipe is None else recipe.floor,

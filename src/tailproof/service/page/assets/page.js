@@ -172,6 +172,9 @@ function show(found) {
   at("found").hidden = !asked;
   setText("goal", !known ? "" : `Goal: ${found.aim_words}. ${meaning(found)} ${exploration(found)}`);
   setText("recipe", found.recipe ? `Recipe: ${found.recipe}` : "");
+  const fixed = found.state?.fixed;
+  at("state").hidden = !fixed;
+  if (fixed) setText("state", `${fixed.why === "stop" ? "Stopped" : "Paused"}: every request gets ${fixed.arm}.`);
   if (!asked) return known && showEmpty(found);
   if (found.read === 1) {
     const before = lastWords[found.name];
@@ -206,7 +209,7 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
   setText("pay-badge", text);
   setText("pay-words", pay.words);
   setText("pay-how", pay.how);
-  const noun = customers.units ? "customer" : "request", each = mean ? `per ${noun}` : `share above the control's ${aim}`, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
+  const noun = customers.units ? "customer" : "request", each = mean ? `per ${noun}` : `share above the control's ${level(aim)}`, range = ([value, low, high], unit = "") => [value === null ? "–" : `${words(value)}${unit}`,
     value === null ? "" : `${words(low)} to ${words(high)}${unit}`];
   fill(at("gains"), pay.rows.map(row => [make("h4", `Against ${row.name}`), cards([
     [`${costs ? "Saved" : "More"}, ${each}`, ...range(row.gain.map(rounded))],
@@ -216,12 +219,14 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
     ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} ${noun}s are above the cap`]] : []),
     [`${noun[0].toUpperCase()}${noun.slice(1)}s`, whole.format(row.requests), "that this is from"],
   ])]).flat());
-  const gained = mean ? `${costs ? "Saved" : "Earned"} ${each}, beyond` : `Share of rewards above the control's ${aim}, beyond that of`;
+  const gained = mean ? `${costs ? "Saved" : "Earned"} ${each}, beyond` : `Share of rewards above the control's ${level(aim)}, beyond that of`;
   setText("trail-words", `${gained} ${control ? "the control group" : "an even split"}, so far, with its interval; above the line it pays.`);
   const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
   setText("judge", `tailproof judge journals/${name}.db --aim '${aim}' \\\n  ${rules.map(rule => `--rule '${rule}'`).join(" ")}`);
   setText("calibrate", `tailproof calibrate journals/${name}.db`);
 }
+
+function level(aim) { return aim.replace(/^quantile\((.*)\)$/, "$1-quantile"); }
 
 function rounded(x) { return x === null || !Number.isFinite(Number(x)) ? x : Number(Number(x).toPrecision(3)); }
 
@@ -260,8 +265,6 @@ function showActs({ arms, state }) {
     fill(list, names.map(name => make("option", name, { value: name })));
     if (names.includes(before)) list.value = before;
   }
-  at("state").hidden = !state.fixed;
-  if (state.fixed) setText("state", `${state.fixed.why === "stop" ? "Stopped" : "Paused"}: every request gets ${state.fixed.arm}.`);
   document.querySelector("[data-act=resume]").hidden = !state.fixed;
 }
 
@@ -336,14 +339,14 @@ function showLead(found) {
 function showArms(found) {
   const { mean, control, customers, aim, costs } = found, compared = found.arms.some(arm => arm.lift);
   const per = customers.units ? "customer" : "visit", capped = aim.startsWith("capped") ? ", capped" : "";
-  const value = costs ? `cost per ${per}${capped}` : capped ? `capped, per ${per}` : `mean per ${per}`;
+  const value = found.weighted ? `if shown alone, per ${per}` : costs ? `cost per ${per}${capped}` : capped ? `capped, per ${per}` : `mean per ${per}`;
   const money = mean && !costs, percent = x => x === null ? "–" : `${words(rounded(100 * x))} %`;
   const columns = [
     ["visits", arm => whole.format(arm.pulls)],
     ...(customers.units ? [["customers", arm => whole.format(arm.customers)]] : []),
     ...(money ? [["conversion", arm => percent(arm.conversion)], ["basket", arm => words(rounded(arm.basket))],
       [`revenue per ${per}`, arm => words(rounded(arm.per_customer))]] : []),
-    [mean ? value : aim, arm => [words(rounded(arm.estimate)),
+    [mean ? value : level(aim), arm => [words(rounded(arm.estimate)),
       arm.low === null ? "" : `${words(rounded(arm.low))} to ${words(rounded(arm.high))}`]],
     ...(compared ? [[`lift over ${control.arm}${capped}`, arm => arm.name === control.arm ? "control" : !arm.lift ? "–"
       : lifted(arm.lift)]] : []),
@@ -407,7 +410,7 @@ function showTables(found) {
   table("pulls-table", "Requests that got each arm, by period", ["until", ...names, ...(others ? ["other arms"] : [])],
     times.map((time, i) => [time, ...history.arms.map(arm => whole.format(arm.pulls[i])),
       ...(others ? [whole.format(history.others[i])] : [])]));
-  const what = found.mean ? "The mean reward of a request, capped" : found.aim === "median" ? "The median and the middle 80 % of rewards" : `The ${found.aim} of rewards`;
+  const what = found.mean ? "The mean reward of a request, capped" : found.aim === "median" ? "The median and the middle 80 % of rewards" : `The ${level(found.aim)} of rewards`;
   setText("rewards-words", `${what}, in each period.`);
   table("rewards-table", what, ["until", ...names],
     times.map((time, i) => [time, ...history.arms.map(arm => arm.middle[i] === null ? "–"

@@ -1,0 +1,142 @@
+"""Rows of a journal as they are read, and the checksum of a row."""
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+__all__ = [
+    "BEFORE",
+    "CANCELLED",
+    "LARGE",
+    "PAGE",
+    "BatchRead",
+    "ConflictError",
+    "Note",
+    "Outcome",
+    "Request",
+    "own_id",
+    "seal",
+]
+
+CANCELLED = "\n"
+"""The name of the event of a cancellation; names of rewards are printable."""
+LARGE = 2.0**64
+"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
+PAGE = -1
+"""In place of the number of a recipe, for the snapshot of the page's counts."""
+BEFORE = -1
+"""The request of a ticket that was cancelled before it was asked for; the event has its name."""
+
+
+class ConflictError(Exception):
+    """Another worker stored the same ticket, event, offer or outcome first; try again."""
+
+
+class Note(NamedTuple):
+    """A change of an experiment, such as an arm that was dropped."""
+
+    number: int
+    at: float
+    kind: str
+    text: dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """An outcome with its request; `again` says whether its unit had a request before."""
+
+    number: int
+    reward: float | None
+    why: str
+    arm: int
+    offer: int
+    propensity: float | None
+    shares: str | None
+    group: str | None
+    recipe: int
+    asked: float
+    again: int
+    unit: str | None
+
+
+class BatchRead(NamedTuple):
+    """The rows that an agent reads at the start of a transaction.
+
+    Attributes
+    ----------
+    outcomes, notes : int
+        How many outcomes and notes there are so far.
+    last : int or None
+        The id of the latest request.
+    orders : bool
+        Whether this transaction may number outcomes.
+    now : float
+        The time of the journal.
+    requests : dict of Request
+        The requests of the batch that exist, by ticket.
+    units : dict
+        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
+        offer; all None if it had only others.
+    offers : dict
+        The ids of offers by digest.
+    gone : set of str
+        Tickets that were cancelled before they were asked for.
+    """
+
+    outcomes: int
+    notes: int
+    last: int | None
+    orders: bool
+    now: float
+    requests: "dict[str, Request]"
+    units: dict[str, tuple[Any, ...]]
+    offers: dict[bytes, int]
+    gone: set[str]
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request, as far as its outcome needs it.
+
+    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
+    is open; `events` are (value, time, late) by name.
+    """
+
+    id: int
+    ticket: str | None
+    unit: str | None
+    at: float
+    ends: float
+    recipe: int
+    arm: int
+    propensity: float | None
+    group: str | None
+    again: int
+    why: str | None = None
+    events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def sealed(self) -> tuple[Any, ...]:
+        """Return the text that the seal of its outcome covers."""
+        row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
+        events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
+        return (*row, self.propensity, self.group, self.again, events)
+
+
+def seal(*values: Any) -> int:
+    """Return a checksum of a row, stored with it, so that `verify` notices a changed row.
+
+    >>> seal(17, 0.5, None) == seal(17, 0.5, None) != seal(17, 0.25, None)
+    True
+    """
+    digest = blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def own_id(ticket: str) -> int | None:
+    """Return the request of a ticket that the agent named itself, such as "#17".
+
+    >>> own_id("#17"), own_id("visit 17")
+    (17, None)
+    """
+    number = ticket[1:]
+    from_agent = ticket[:1] == "#" and number.isascii() and number.isdecimal() and len(number) < 19
+    return int(number) if from_agent else None
