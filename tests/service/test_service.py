@@ -198,6 +198,9 @@ def test_unknown_places_are_named(http: Caller) -> None:
     assert answer.status_code == 404
     assert answer.json() == {"error": "unknown experiment 'shoe': this service has shop, times"}
     assert http.get("/experiments/shoe/log").status_code == 404
+    refused = http.get("/experiments/shop/log?format=parquet")
+    assert refused.status_code == 422
+    assert "tailproof log --out" in refused.json()["error"]
     answer = http.get(ASK)
     assert answer.status_code == 405
     assert answer.json() == {"error": f"Method Not Allowed: {ASK!r} takes POST"}

@@ -5,6 +5,7 @@ taken together, less often than once in a thousand.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -404,6 +405,23 @@ class Astray(FixedArm):
 def test_a_choice_that_is_no_arm_is_refused() -> None:
     with pytest.raises(ValueError, match="chosen must be whole numbers from 0 to 2"):
         simulate({"a": Astray()}, ARMS, horizon=20, paths=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spoilt(UCB1):
+    """One that divides by zero: its means are NaN, so that it plays chance."""
+
+    def _learn(self, state: Any, arms: Any, chosen: Any, rewards: Any) -> None:
+        super()._learn(state, arms, chosen, rewards)
+        state.sums[0] = np.nan
+
+
+def test_a_state_that_is_not_a_number_is_said() -> None:
+    with pytest.warns(UserWarning, match=r"policy 'a' has NaN in its state at the end \(sums\)"):
+        simulate({"a": Spoilt()}, ARMS, horizon=20, paths=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate({"a": UCB1()}, ARMS, horizon=20, paths=2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -565,5 +565,5 @@ class Agent:
 
 
 def _next_save(learned: int, size: int) -> int:
-    """Return after how many outcomes a snapshot follows one of this size."""
+    """Return the number of outcomes at which the next snapshot is saved; `size` is the last's."""
     return learned + max(_LEAST_APART, size // _BYTES_AN_OUTCOME)

@@ -23,7 +23,7 @@ _NEVER_TWICE = 100
 _STRANGE = 10_000
 """Offers that are remembered as new."""
 _SUMMED = 1e100
-"""Rewards that are not stored are summed if they are smaller, so that no sum overflows."""
+"""Ignored rewards beyond this size are counted but not summed, so that no sum overflows."""
 _ACCEPTED = 4096
 """Offers without features that are remembered as accepted."""
 

@@ -203,7 +203,7 @@ class Recipe:
         return max(self.explore, min(least, 1.0))
 
     def outcome(self, request: Request, *, over: bool) -> tuple[float | None, str] | None:
-        """Return the reward of a request that counts, and why; None while that is open.
+        """Return the reward that counts for a request, and why; None while the request is pending.
 
         `over` says whether its window has ended. The reason is "told", "silent", "lost" or
         "cancelled".

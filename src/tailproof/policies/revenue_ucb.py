@@ -36,7 +36,7 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     then look small, and the cap would fall to the prices of the others and cut its own.
 
     An arm is not judged before it sold twice: until then one visitor in K, drawn at random, sees
-    it, and nobody else does. Its silence ends that when u/n_a times the largest purchase is below
+    it, and nobody else does. These looks end when u/n_a times the largest purchase is below
     X̄_b − 2.3 σ_b/√n_b of an arm b, where u = 4.6 (6.6 after one purchase): a Poisson law of mean u
     has no (at most one) event with probability 1 %. The largest purchase is `largest`, or the
     largest that any arm made. The silent arm may sell for more than any other arm did, so without

@@ -44,6 +44,6 @@ class Queue:
                 continue
             start = 0
             for some, future in waiting:
-                if not future.done():  # else its caller has gone
+                if not future.done():  # a caller that gave up has cancelled it
                     future.set_result(answers[start : start + len(some)])
                 start += len(some)

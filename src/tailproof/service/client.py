@@ -57,7 +57,7 @@ _Outcome = dict[str, Any] | _Failure
 
 
 class _Base:
-    """All but the waiting, which the two clients do differently."""
+    """What both clients share: requests, retries and answers, without the waiting."""
 
     def __init__(
         self,

@@ -41,6 +41,7 @@ RULES = {
     "arm": 'the name of an arm, such as "red"',
     "act": '"ask", "tell", "batch", "drop", "pause", "stop" or "resume"',
     "events": "true or false",
+    "format": '"csv"; `tailproof log --out log.parquet` writes Parquet',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
 _SHORT = reprlib.Repr()

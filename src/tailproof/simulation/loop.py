@@ -1,6 +1,7 @@
 """A step of a simulation, the same for regret and for best arms: choose, draw noise, learn."""
 
 import math
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -79,6 +80,19 @@ class Rollout:
         self._pulled += self._cost
         if self._changes:
             self.world.advance(self._pulled)
+
+    def warn_of_nan(self) -> None:
+        """Warn of a user's policy that learned NaN: such an index loses without a word."""
+        arrays = {} if self._name is None else self.state.to_arrays()
+        floats = {name: array for name, array in arrays.items() if array.dtype.kind == "f"}
+        undefined = [name for name, array in floats.items() if np.isnan(array).any()]
+        if undefined:
+            warnings.warn(
+                f"policy {self._name!r} has NaN in its state at the end ({', '.join(undefined)}); "
+                "an index that is NaN loses against any other",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def keep(self, paths: NDArray[np.bool_]) -> None:
         """Continue with these paths only."""

@@ -255,6 +255,7 @@ class RegretCell(Cell[Curves]):
             if estimates:
                 error[:, learned[full]] = _estimation_error(rollout)
             notes.measure(learned[full])
+        rollout.warn_of_nan()
         learned_decisions = np.maximum(marks // cost - self.delay, 0)
         return Curves(
             regret=regret,

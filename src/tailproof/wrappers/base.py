@@ -155,7 +155,7 @@ class Repeating(Wrapper[W]):
 
     @property
     def least(self) -> int:
-        """More than half of the rewards, if A wants one; else all of them."""
+        """More than half of `repeats` if A takes one reward a decision; else all rewards."""
         return self.repeats // 2 + 1 if self.policy.pulls == 1 else self.pulls
 
 

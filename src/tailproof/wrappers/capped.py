@@ -17,7 +17,7 @@ __all__ = ["Capped"]
 _ENOUGH = 256
 """Purchases after which the unit stays: capped, they tell it to about a tenth."""
 _FIRST = 4096
-"""Decisions after which it stays in any case: to learn them again takes about 0.1 s."""
+"""Decisions after which the unit stays in any case: to learn them again takes about 0.1 s."""
 
 
 @dataclass(eq=False)

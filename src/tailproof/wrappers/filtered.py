@@ -75,7 +75,7 @@ class Filtered(Repeating[Wrapped]):
 
     @property
     def invariances(self) -> frozenset[str]:
-        """Those of A that also pass through the estimator."""
+        """The invariances of A that the estimator has too."""
         inside = self.policy.invariances
         if "increasing" in inside:
             inside |= {"units", "offset"}

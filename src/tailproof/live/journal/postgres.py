@@ -198,7 +198,7 @@ class Postgres(Journal):
 
     @property
     def ORDERS(self) -> str:  # type: ignore[override]  # noqa: N802
-        """A lock that is taken only if it is free, so that nobody waits for who numbers."""
+        """A lock that is taken only if it is free, so no worker waits for the one that numbers."""
         return f"pg_try_advisory_xact_lock(1, {self._key})"
 
     def new_id(self, last: int | None) -> int:

@@ -21,7 +21,7 @@ __all__ = [
 CANCELLED = "\n"
 """The name of the event of a cancellation; names of rewards are printable."""
 LARGE = 2.0**64
-"""Sums are of rewards divided by this, where PostgreSQL would refuse one that is too large."""
+"""Rewards are divided by this before PostgreSQL adds them: it refuses a sum beyond all floats."""
 PAGE = -1
 """In place of the number of a recipe, for the snapshot of the page's counts."""
 BEFORE = -1
@@ -95,10 +95,10 @@ class BatchRead(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A request, as far as its outcome needs it.
+    """What the outcome of a request is computed from.
 
-    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None while that
-    is open; `events` are (value, time, late) by name.
+    `again` is 1 if its unit had a request before. `why` is the kind of its outcome, None for a
+    pending request; `events` are (value, time, late) by name.
     """
 
     id: int

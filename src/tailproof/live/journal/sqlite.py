@@ -95,8 +95,8 @@ class SQLite(Journal):
         return status.st_dev, status.st_ino
 
     def _share_clock(self, boot: str) -> None:
-        """Go by the clock of the first who opened the file, if somebody set the machine's since."""
-        if self._took_clock(boot):  # so that whoever only reads waits for no writer
+        """Take the clock of the first process, if the machine's clock was set since then."""
+        if self._took_clock(boot):  # a process that only reads waits for no writer
             return
         with self.transaction():
             if not self._took_clock(boot):

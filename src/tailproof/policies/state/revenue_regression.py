@@ -149,6 +149,6 @@ def lifted(x: Array) -> Array:
 
 
 def _lend(sums: Array, share: Array) -> Array:
-    """Return the sums of each arm, and of one without any, plus a share of the sum of all."""
+    """Return the sums of each arm, and of a new arm, plus a share of the sum over all arms."""
     pool = sums.sum(axis=1, keepdims=True) * share.reshape(-1, *(1,) * (sums.ndim - 1))
     return np.concatenate([sums + pool, pool], axis=1)

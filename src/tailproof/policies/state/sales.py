@@ -93,7 +93,7 @@ class SalesHistogram(State):
 
     @property
     def doubt(self) -> Array:
-        """By what an arm's purchases are counted where few of them decide, of shape (paths, K)."""
+        """The factor (b + DOUBT)/b by which b purchases of an arm count, of shape (paths, K)."""
         return 1 + DOUBT / np.maximum(self.bought, 1)
 
     @property

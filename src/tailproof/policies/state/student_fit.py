@@ -27,7 +27,7 @@ __all__ = ["SHAPES", "StudentFit"]
 _FIRST_LEAN = 0.5
 """τ at first: scales that differ by a factor of e^½ between typical vectors are no surprise."""
 _EQUAL = 0.05
-"""The size of one more coordinate of γ, so that noise that is equal stays so."""
+"""The size of one more coordinate of γ, so that arms with equal noise are fitted equal noise."""
 _ALARM = 12.5
 """The log likelihood ratio at which an epoch ends, as of five standard deviations."""
 _ROUNDS = 2

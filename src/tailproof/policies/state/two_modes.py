@@ -235,7 +235,7 @@ def _asymmetry(data: Sample, fit: Clusters) -> tuple[Array, Array]:
 
 
 def _leaning(flat: Sample, data: Sample, fit: Clusters) -> Array:
-    """Return the approximate gain of weights that lean with x where clusters stay."""
+    """Return about the gain in likelihood if the weights of fixed clusters depend on x."""
     _, sign = _signs(flat, fit)
     x = data.x * data.weight[..., None]
     score = np.vecmat(sign, x)

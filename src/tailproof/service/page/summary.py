@@ -54,7 +54,7 @@ class Summary:
     which requests got their arms, so no law of the rewards is assumed.
 
     An arm is judged by all its customers, from a `Histogram` of their totals; without units each
-    request is another customer. Only while arms are compared does each take 8 or 16 bytes. The arm
+    request is another customer. A customer takes 8 or 16 bytes, while arms are compared. The arm
     on offer with the best estimate leads; it is sure if there is enough evidence over every other
     arm on offer. For a given set of arms, all intervals together hold at all looks with 95 %
     confidence, and so does a sure lead, whatever the policy chose, if rewards depend neither on
@@ -216,7 +216,7 @@ class Summary:
         self._rewards += int((~np.isnan(rewards)).sum())
         asked, scale = np.array([row.asked for row in rows]), self.worth.scale
         self._asked = max(self._asked, float(asked.max()))
-        if scale is not None and self.worth.level is None:  # for a quantile it is that of shares
+        if scale is not None and self.worth.level is None:  # a quantile's scale is of shares
             rewards = np.clip(rewards, scale.low, scale.high)
         live = np.array([row.group != "history" for row in rows])
         if live.any():

@@ -1,6 +1,6 @@
 """The log of an experiment as CSV, sent while it is read; `tailproof log` also writes Parquet."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response, StreamingResponse
@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from tailproof.live import Journal
 from tailproof.live.export import csv_pieces
 from tailproof.service.routes.decisions import Named
-from tailproof.service.schemas import REFUSALS
+from tailproof.service.schemas import REFUSALS, RULES
 
 __all__ = ["router"]
 
@@ -19,6 +19,7 @@ _EXAMPLE = (
 )
 
 Events = Annotated[bool, Query(description="every reward that was told, instead of tickets")]
+Format = Annotated[Literal["csv"], Query(description=RULES["format"])]
 
 router = APIRouter()
 
@@ -28,7 +29,7 @@ router = APIRouter()
     response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": {"example": _EXAMPLE}}}, 404: REFUSALS[404]},
 )
-def log(experiment: Named, events: Events = False) -> Response:
+def log(experiment: Named, events: Events = False, format: Format = "csv") -> Response:  # noqa: A002
     """Download every ticket with its arm, reward, status and features, or every event."""
     name = f"{experiment.name}-events" if events else experiment.name
     saved_as = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
