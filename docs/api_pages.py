@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +15,8 @@ import tailproof
 from tailproof.policies import Policy
 
 __all__ = ["HANDLES", "PAGES", "Page", "entries", "public_names", "write"]
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Check the built site: ``python docs/check.py out/docs``.
 
 Internal links work, nothing is loaded from other hosts, every public name has a page, a search
-finds the right page first, and what is written by hand has at most `WORDS` words.
+finds the right page first, no formula lost underscores, and what is written by hand has at most
+`WORDS` words.
 """
 
 import re
@@ -111,6 +112,15 @@ def wrong_searches(site: Path) -> list[str]:
     ]
 
 
+def broken_formulas(site: Path) -> list[str]:
+    """Return the emphasis that two underscores of norms made, which must be escaped."""
+    return [
+        f"{path.name}: {formula} lost underscores"
+        for path in sorted(site.rglob("*.html"))
+        for formula in re.findall("<em>[^<]*‖[^<]*</em>", path.read_text(encoding="utf-8"))
+    ]
+
+
 def count_words(docs: Path) -> int:
     """Return the number of words of the README and the pages that no command writes."""
     written = [page for page in docs.rglob("*.md") if page.name not in GENERATED]
@@ -128,7 +138,7 @@ def too_many_words(docs: Path) -> list[str]:
 
 def main(site: Path) -> int:
     """Print what is wrong with the site; return 1 if anything is."""
-    own = too_many_words(Path(__file__).parent)
+    own = [*broken_formulas(site), *too_many_words(Path(__file__).parent)]
     faults = [*dead_links(site), *missing_names(site), *wrong_searches(site), *own]
     for fault in faults:
         print(fault)

@@ -1,5 +1,6 @@
 """The command-line reference, generated from the commands."""
 
+import re
 from typing import Any
 
 import typer
@@ -39,11 +40,13 @@ def _section(name: str, command: Any) -> str:
 
 
 def _told(paragraph: str) -> str:
-    """Return a paragraph of a help text; an indented one is a command or a file."""
+    """Return a paragraph of a help text; an indented one is a file, or commands in long lines."""
     if paragraph.startswith("    "):
         lines = [line.strip().replace("\\[", "[") for line in paragraph.split("\n")]
-        kind, apart = ("toml", "\n") if lines[0].startswith("[") else ("sh", " ")
-        return f"```{kind}\n{apart.join(lines)}\n```"
+        if lines[0].startswith("["):
+            return "\n".join(["```toml", *lines, "```"])
+        typed = re.sub(" (?=(tailproof|curl) )", "\n", " ".join(lines))
+        return f"```sh\n{typed}\n```"
     return paragraph
 
 

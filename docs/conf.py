@@ -9,7 +9,6 @@ from tempfile import mkdtemp
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network at import
 
 import api_pages
 import command_line

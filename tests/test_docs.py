@@ -279,6 +279,7 @@ def test_the_readme_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Mon
             exec(code, names)
         assert said.getvalue() == output
     names["agent"].close()
+    assert not (tmp_path / "shop.db").exists()  # which is the journal of shop.toml, written above
 
 
 def test_the_readme_says_what_the_verdicts_say() -> None:

@@ -272,8 +272,14 @@ RECIPES = [
 
 
 @pytest.mark.parametrize("policy", RECIPES, ids=repr)
-@pytest.mark.parametrize("fixed", [False, True])
-@pytest.mark.parametrize("growth", [1, 30, 1 / 30], ids=["equal", "louder", "quieter"])
+@pytest.mark.parametrize(
+    ("fixed", "growth"),
+    [
+        *((False, growth) for growth in (1, 30, 1 / 30)),
+        (True, 1),
+        *(pytest.param(True, growth, marks=pytest.mark.slow) for growth in (30, 1 / 30)),
+    ],
+)
 def test_it_is_its_plain_form(policy: LinStudentUCB, fixed: bool, growth: float) -> None:
     """Noise of one scale; and noise that leans with x and becomes louder or quieter."""
     arms, rng = offers(220, 2, 6, 4), np.random.default_rng(1)

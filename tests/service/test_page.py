@@ -103,6 +103,26 @@ def test_a_journal_that_cannot_be_read_is_tried_again(
         summary(client, 1)
 
 
+def test_each_request_reads_on_in_a_long_journal_and_waits_for_no_other(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 10)
+    monkeypatch.setattr("tailproof.service.page.pages._PATIENCE", 0.0)
+    with Caller(create_app(config)) as client:
+        for reward in range(30):
+            ticket = client.post("/experiments/shop/ask", json={}).json()["ticket"]
+            client.post("/experiments/shop/tell", json={"ticket": ticket, "reward": reward})
+        pages = client.app.state.pages  # type: ignore[attr-defined]
+        with pages._lock:  # another request reads
+            assert client.get("/experiments/shop/summary").json() == {"name": "shop", "read": 0.0}
+        reads: list[float] = []
+        while not reads or reads[-1] < 1:
+            reads.append(client.get("/experiments/shop/summary").json()["read"])
+        assert reads[0] == pytest.approx(1 / 3)
+        assert reads == sorted(reads)
+        assert summary(client, 30)["tickets"]["rewards"] == 30
+
+
 def test_acts_are_done_written_and_refused_in_a_sentence(config: Config) -> None:
     with Caller(create_app(config)) as client:
         shop = "/experiments/shop"
