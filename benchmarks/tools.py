@@ -347,8 +347,9 @@ def sums(part: str, found: Found, before: Found | None) -> list[str]:
         "random": ("random", "plain"),
         "imputed": ("random", "imputed"),
         "money": ("now", "hindsight"),
+        "clusters-68": ("clusters", "now"),
+        "vigilant": ("vigilant", "alone"),
     }
-    pairs["vigilant"] = ("vigilant", "alone")
     if part not in pairs:
         return []
     mine, other = pairs[part]

@@ -267,7 +267,7 @@ def test_a_cap_does_not_care_for_units() -> None:
     regrets = []
     for unit in (1.0, 1024.0, 1e-6):
         bandit = environments.from_records(unit * rewards, arms, aim=CappedMean(0.99))
-        result = simulate({"": Capped(UCB1())}, bandit, horizon=2000, paths=10)
+        result = simulate({"": Capped(UCB1())}, bandit, horizon=600, paths=5)
         regrets.append(result.mean("")[-1] / unit)
     assert regrets[1:] == pytest.approx([regrets[0]] * 2)
 

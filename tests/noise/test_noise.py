@@ -417,6 +417,12 @@ def test_fisher_information_of_a_sharp_peak(index: float) -> None:
     assert law.fisher_information == pytest.approx(information(law, width), rel=1e-5)
 
 
+@pytest.mark.parametrize("index", [1.2, slow(0.95), slow(1.01)])
+def test_fisher_information_does_not_see_the_error_of_the_density(index: float) -> None:
+    law = Stable(index)
+    assert law.fisher_information == pytest.approx(information(law, law.scale), rel=1e-5)
+
+
 def test_fisher_information_of_a_jump_is_infinite() -> None:
     assert SymmetricPareto(0.5).fisher_information == math.inf
 

@@ -31,8 +31,8 @@ Groups = Mapping[str, Sequence[Policy[Any]]]
 
 ROTATION = int(os.environ.get("TAILPROOF_ROTATION", "0"))
 BRIEFLY = 80
-"""Decisions of a check in the sample: more than the pilot phases of all wrappers, and two doublings
-of buffers; the checks of test_contract.py and of the slow tests have 200."""
+"""Decisions of a check in `make test`: more than the pilot phases of all wrappers, and two
+doublings of buffers; the checks of the slow tests have 200."""
 
 
 def deal(names: Sequence[str], rotation: int = ROTATION) -> list[tuple[str, Check]]:

@@ -77,9 +77,9 @@ class Stable(Noise):
     def _pdf(self, x: Array) -> Array:
         if self.index == 1:
             return Cauchy()._pdf(x)
-        right = _stable(self.index, self.skewness, np.maximum(x, 0), density=True)
         if self.symmetric:
             return _stable(self.index, 0.0, np.abs(x), density=True)
+        right = _stable(self.index, self.skewness, np.maximum(x, 0), density=True)
         left = _stable(self.index, -self.skewness, np.maximum(-x, 0), density=True)
         return np.where(x < 0, left, right)
 

@@ -40,8 +40,8 @@ def test_a_flag_learns_from_what_is_tracked() -> None:
         visitor = EvaluationContext(f"visit {visit}")
         colour = client.get_string_value("flag", "#fff", visitor)
         shown[colour] += 1
+        client.track("looked", visitor)  # another event; a first reward would be the only one
         client.track("bought", visitor, TrackingEventDetails(float(colour == "#00f")))
-        client.track("looked", visitor)  # another event
     assert shown["#00f"] > 40
     assert agent.standing().outcomes == 60
 

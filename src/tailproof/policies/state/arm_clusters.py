@@ -27,6 +27,9 @@ the halves of a normal sample have 1.7, the halves of a uniform one 2."""
 _BETWEEN, _EMPTY = 1 / 3 + _ROUNDING, 0.09
 """Two clusters have less than this share of the rewards between them, nearer to their middle than
 a third of the way to either; a normal law has 0.18 there."""
+_TAIL, _FAR = 0.25, 2 + _ROUNDING
+"""At most this share of a cluster's rewards are twice as far from the middle as its centre is, or
+farther: 0.07 of a normal cluster that is just separate, half of a heavy tail."""
 _NARROW, _WIDE = 0.75 + _ROUNDING, 1.5 + _ROUNDING
 """Where Huber's mean clips: in interquartile ranges, or in half distances of two clusters."""
 _AGREE = 3.0
@@ -40,6 +43,7 @@ _STEPS = 4
 """Of Newton's method for Huber's mean: each clips fewer rewards that are well inside."""
 # the columns of `centres`
 _TWO, _MEAN, _REACH, _INSIDE, _SQUARES, _STRENGTH, _MIDDLE, _GAP, _NEAR = range(9)
+_ABOVE, _HIGH, _LOW = range(9, 12)
 
 
 @dataclass(eq=False)
@@ -57,16 +61,17 @@ class ArmClusters(StudentFit):
     seen, closed : arrays of shape (paths, d)
         The rewards of each arm that were looked at, and 1 where no more are: the first 32 showed
         one cluster, or a vector that was pulled was no unit vector.
-    centres : array of shape (paths, d, 9)
+    centres : array of shape (paths, d, 12)
         For each arm 1 if its rewards show two clusters; Huber's mean, where it clips, how many
         rewards are inside, and the sum of squares of the clipped deviations; how separate two
-        clusters are, their middle, half their distance, and how many rewards are near the middle.
+        clusters are, their middle, half their distance; how many rewards are near the middle, above
+        it, and beyond the upper and the lower cluster.
     """
 
     early: Annotated[Array, Rule(("dim", _KEPT), finite=True)]
     seen: Annotated[Index, Rule(("dim",), least=0)]
     closed: Annotated[Index, Rule(("dim",), least=0)]
-    centres: Annotated[Array, Rule(("dim", 9), finite=True)]
+    centres: Annotated[Array, Rule(("dim", 12), finite=True)]
 
     def update(self, arms: Array, chosen: Array, y: Array) -> None:
         """Learn from one pull in each path: `chosen` are the vectors, of shape (paths, d)."""
@@ -99,7 +104,7 @@ class ArmClusters(StudentFit):
         at[:, _INSIDE] += clipped == off
         at[:, _SQUARES] += np.square(clipped)
         at[:, _MEAN] += clipped / np.maximum(at[:, _INSIDE], 1)
-        at[:, _NEAR] += np.abs(y - at[:, _MIDDLE]) < _BETWEEN * at[:, _GAP]
+        at[:, _NEAR:] += np.stack(_sides(y - at[:, _MIDDLE], at[:, _GAP]), axis=1)
         at[:, _TWO] = _shown(at, n)
         self.centres[rows, arm] = at
         self.closed[rows, arm] = (at[:, _TWO] == 0) & (n >= _KEPT)
@@ -176,8 +181,18 @@ class ArmClusters(StudentFit):
 
 
 def _shown(at: Array, n: Index) -> NDArray[np.bool_]:
-    """Return whether arms with n rewards show two clusters, with next to nothing between them."""
-    return np.asarray((at[:, _STRENGTH] > _SEPARATED) & (at[:, _NEAR] <= _EMPTY * n + 0.5))
+    """Return whether arms with n rewards show two clusters, with next to nothing between them.
+
+    Where one of them is a tail, Huber's mean would be that of the tail.
+    """
+    near, above, high, low = at[:, _NEAR:].T
+    tails = (high <= _TAIL * above + 0.5) & (low <= _TAIL * (n - above) + 0.5)
+    return np.asarray((at[:, _STRENGTH] > _SEPARATED) & (near <= _EMPTY * n + 0.5) & tails)
+
+
+def _sides(off: Array, gap: Array) -> tuple[NDArray[np.bool_], ...]:
+    """Return which rewards, by their distance from the middle, are near it, above, beyond."""
+    return np.abs(off) < _BETWEEN * gap, off > 0, off > _FAR * gap, off < -_FAR * gap
 
 
 def _in_order(arms: Array) -> bool:
@@ -215,8 +230,9 @@ def _look(y: Array) -> Array:
     off = y - mean
     inside = np.maximum(np.count_nonzero(np.abs(off) <= reach, axis=1), n / 8)
     squares = np.square(np.clip(off, -reach, reach)).sum(axis=1)
-    near = np.count_nonzero(np.abs(y - middle[:, None]) < _BETWEEN * gap[:, None], axis=1)
-    columns = (mean[:, 0], reach[:, 0], inside, squares, strength, middle, gap, near)
+    sides = _sides(y - middle[:, None], gap[:, None])
+    counts = (np.count_nonzero(side, axis=1) for side in sides)
+    columns = (mean[:, 0], reach[:, 0], inside, squares, strength, middle, gap, *counts)
     return np.stack(columns, axis=1)
 
 

@@ -8,7 +8,7 @@ arms without features (unit vectors) whose locations are ¼ apart.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,11 +135,12 @@ class Problem:
         """
         return isinstance(self.environment.contexts, Visitors)
 
-    @property
+    @cached_property
     def oracle(self) -> LinearBandit | None:
         """The same bandit with normal noise of equal Fisher information, no offset and unit one.
 
-        None if θ is not drawn from the sphere or the noise has no finite Fisher information.
+        None if θ is not drawn from the sphere or the noise has no finite Fisher information. It is
+        kept, as the information of a stable law is an integral that takes a second.
         """
         bandit = self.environment
         if not isinstance(bandit, LinearBandit) or bandit.theta != "sphere":
@@ -147,10 +148,12 @@ class Problem:
         law = bandit.noise
         if not isinstance(law, Noise):
             return None
-        if not (law.symmetric and law.continuous and law.fisher_information < math.inf):
+        if not (law.symmetric and law.continuous):
             return None
-        scale = 1 / math.sqrt(law.fisher_information)
-        return replace(bandit, noise=Normal(scale), offset=0.0)
+        information = law.fisher_information
+        if not information < math.inf:
+            return None
+        return replace(bandit, noise=Normal(1 / math.sqrt(information)), offset=0.0)
 
     def oracle_forms(self) -> dict[str, Policy[Any]]:
         """Return the policies of which the best is the oracle: OFUL, told ‖θ‖ and the scale."""
