@@ -446,8 +446,8 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
 def _normalised(name: str) -> str:
     """Return a name in lower case, without blanks and invisible signs; 01 and 1.0 become 1.
 
-    >>> _plain("New Page") == _plain("newpage\u200b"), _plain("01") == _plain("1.0")
-    (True, True)
+    >>> _normalised("New Page"), _normalised("01"), _normalised("1.0")
+    ('newpage', '1', '1')
     """
     visible = (x for x in unicodedata.normalize("NFKC", name) if unicodedata.category(x) != "Cf")
     bare = "".join("".join(visible).split()).casefold()
