@@ -13,7 +13,7 @@
 
 const FAILURES = 5, PAUSE = 1000, LONGEST_PAUSE = 30000;
 const AGAIN = new Set([408, 429, 500, 502, 503, 504]);
-const MOST_ORPHANS = 1000, CANCELLED_AT_ONCE = 100, REPEAT = 60000;
+const MOST_ORPHANS = 1000, CANCELLED_AT_ONCE = 100, REPEAT = 60000, LONGEST_ANSWER = 1 << 16;
 
 class Failure extends Error {
   constructor(text, alive = false) {
@@ -33,6 +33,19 @@ function understood(status, text, act, ticket) {
   if (status === 200 && fits && said.ticket === ticket) return said;
   if (typeof said.error === "string") throw new Failure(said.error, true);
   throw new Failure(`unexpected answer, status ${status}: is this a tailproof service?`);
+}
+
+// Read an answer, unless it is far longer than a service's: reading on could keep a timer waiting.
+async function bounded(body) {
+  if (body === null) return ""; // of a redirect
+  const reader = body.getReader(), decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    if (text.length > LONGEST_ANSWER) throw new Error("the answer is too long");
+  }
 }
 
 export class Client {
@@ -113,7 +126,7 @@ export class Client {
       for (let pause = 10; ; pause *= 2) {
         try {
           const found = await fetch(path, request);
-          const text = await found.text();
+          const text = await bounded(found.body);
           if (!AGAIN.has(found.status)) return understood(found.status, text, act, body.ticket);
           reason = `status ${found.status}`;
         } catch (error) {
@@ -128,6 +141,7 @@ export class Client {
       }
     } finally {
       clearTimeout(timer);
+      stop.abort(); // an answer that was not read to its end
     }
   }
 
