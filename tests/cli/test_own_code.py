@@ -59,6 +59,8 @@ def test_it_is_said_that_numbers_of_arms_mean_nothing_where_arms_are_new() -> No
 
 
 def test_own_policies_noise_and_environments_are_simulated(tmp_path: Path) -> None:
+    """Also by processes that began before there was a folder with code of the user's."""
+    run("simulate --policy ucb1 --policy uniform --horizon 40 --paths 2 --workers 2 --seed 1")
     texts = ["mine_alone:Eager(bonus=2)", "mine_alone:behind(repeats=3)", "auto_filtered(ucb1)"]
     texts.append("filtered(mine_alone:Eager, repeats=5)")
     options = " ".join(f"--policy '{text}'" for text in texts)

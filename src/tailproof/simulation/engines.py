@@ -1,6 +1,7 @@
 """Where cells run: in this process, in others, on dask or on ray; or by compiled code."""
 
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -57,14 +58,15 @@ def running(
 ) -> Iterator[Iterable[tuple[str, PolicyResult]]]:
     """Run cells, each with a key; yields an iterator over keys and results as they finish."""
     if not work or engine in ("serial", "cuda") or (engine == "processes" and workers == 1):
-        yield (_run(key, cell) for key, cell in work)
+        yield (_run(_Folders(), key, cell) for key, cell in work)
         return
     if engine == "compiled":
         yield _in_threads(work, workers or os.cpu_count() or 1)
         return
     import joblib
 
-    jobs = [joblib.delayed(_run)(key, cell) for key, cell in work]
+    folders = _Folders(sys.path)
+    jobs = [joblib.delayed(_run)(folders, key, cell) for key, cell in work]
     with _backend(engine, min(workers, len(work))):
         if engine == "ray":  # its joblib backend gives whole lists: rounds of one job per worker
             size = joblib.effective_n_jobs()
@@ -87,13 +89,28 @@ def _in_threads(
     """Run cells of compiled code, which lets other threads run."""
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for run in as_completed([pool.submit(_run, *job) for job in work]):
+            for run in as_completed([pool.submit(_run, _Folders(), *job) for job in work]):
                 yield run.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _run(key: str, cell: Cell[Any]) -> tuple[str, PolicyResult]:
+class _Folders(tuple[str, ...]):
+    """Where modules are found, for workers that began before a user added a folder.
+
+    It comes before a cell and is unpickled first, so that the cell's classes can be imported.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _search, (*self,)
+
+
+def _search(*folders: str) -> _Folders:
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
+    return _Folders(folders)
+
+
+def _run(_: _Folders, key: str, cell: Cell[Any]) -> tuple[str, PolicyResult]:
     return key, cell.run()
 
 
