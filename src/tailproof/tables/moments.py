@@ -122,7 +122,7 @@ def _in_zone(seconds: Array, zone: str) -> Array:
 def _stamps(seconds: Array) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
     known = np.isfinite(seconds)
     micro = np.round(np.where(known, seconds, 0.0) * 1e6).astype(np.int64)
-    return np.where(known, micro.view("datetime64[us]"), np.datetime64("NaT"))
+    return np.where(known, micro.view("datetime64[us]"), np.datetime64("NaT", "us"))
 
 
 def _seconds(stamps: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> Array:
