@@ -33,6 +33,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
+import tailproof
+
 __all__ = ["Mutant", "listed", "main", "mutated"]
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +79,7 @@ def mutated(mutant: Mutant) -> tuple[Path, str]:
         raise ValueError(f"{mutant.promise!r} is found {times} times, not once, in {mutant.target}")
     start = max(first - 1, 0)
     text = "".join([*before[:start], changed, *before[start + len(lines) :]])
-    return file.relative_to(ROOT / "src"), text
+    return file.relative_to(Path(str(tailproof.__file__)).parents[1]), text
 
 
 def notice(tests: Sequence[str], file: Path | None = None, text: str = "") -> bool:

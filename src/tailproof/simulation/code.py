@@ -27,6 +27,7 @@ _ROOMS = (
 """Whatever computes results; drawing and reading them is elsewhere."""
 _SKIPPED = {"__doc__", "__module__", "__dict__", "__weakref__", "__annotations__"}
 _SKIPPED |= {"__dataclass_fields__", "__qualname__", "__firstlineno__", "__static_attributes__"}
+_SKIPPED |= {"__annotate_func__", "__annotations_cache__"}  # of Python 3.14
 
 
 @cache
