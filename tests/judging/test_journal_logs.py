@@ -30,7 +30,8 @@ def played(policy: tp.Policy[Any], ask: Any, rounds: int = 800, **more: Any) -> 
 
 
 def exported(agent: Agent) -> pd.DataFrame:
-    return pd.read_csv(io.StringIO("".join(csv_pieces(agent.journal))))
+    text = "".join(csv_pieces(agent.journal))
+    return pd.read_csv(io.StringIO(text), float_precision="round_trip")
 
 
 @pytest.mark.parametrize("silence", ["lost", 0.0])

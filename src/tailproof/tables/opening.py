@@ -24,7 +24,9 @@ def open_table(table: Any, sheet: str | None = None) -> Source:
             return source
         import pandas
 
-        return _journal(pandas.read_csv(table, low_memory=False), None)
+        return _journal(
+            pandas.read_csv(table, low_memory=False, float_precision="round_trip"), None
+        )
     if sheet is not None:
         raise ValueError("sheet is for Excel workbooks, and the table is none")
     if is_frame(table):
