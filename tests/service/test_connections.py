@@ -18,9 +18,8 @@ from servers import running
 
 from tailproof.live import Journal, SQLite
 from tailproof.live.config import load
-from tailproof.service import connections, health
+from tailproof.service import connections, experiments, routes
 from tailproof.service.app import create_app
-from tailproof.service.routes import logs
 from tailproof.service.server import listening, server
 
 SHOP = """
@@ -140,7 +139,7 @@ def test_who_does_not_read_the_log_gives_it_up(
             while True:
                 yield "x" * 65536
 
-    monkeypatch.setattr(logs, "csv_pieces", endless)
+    monkeypatch.setattr(routes, "csv_pieces", endless)
     with closing(sqlite3.connect(tmp_path / "shop.db", timeout=0)) as other:
 
         def checkpointed() -> bool:
@@ -205,8 +204,8 @@ def http(tmp_path: Path) -> Iterator[Caller]:
 def test_health_is_that_a_commit_could_be_made(
     http: Caller, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_KEPT", 0.0)
-    monkeypatch.setattr(health, "_LIMIT", 0.2)
+    monkeypatch.setattr(experiments, "_KEPT", 0.0)
+    monkeypatch.setattr(experiments, "_LIMIT", 0.2)
     assert http.get("/health").json()["status"] == "ok"
     with closing(sqlite3.connect(tmp_path / "shop.db")) as other:
         other.execute("BEGIN IMMEDIATE")  # as a worker that was stopped inside a transaction
@@ -215,13 +214,13 @@ def test_health_is_that_a_commit_could_be_made(
             assert (answer.status_code, answer.json()["status"]) == (503, "failing")
         other.execute("ROLLBACK")
     until(lambda: http.get("/health").status_code == 200)
-    assert [record.message for record in caplog.records] == ["unhealthy: no commit within 0.2 s"]
+    assert caplog.messages == ["unhealthy: shop: no commit within 0.2 s"]
 
 
 def test_a_full_disk_is_not_healthy(
     http: Caller, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_KEPT", 0.0)
+    monkeypatch.setattr(experiments, "_KEPT", 0.0)
 
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")

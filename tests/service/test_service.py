@@ -29,8 +29,8 @@ from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
 from tailproof.service.app import create_app
-from tailproof.service.middleware import MOST_BYTES, _Body
-from tailproof.service.routes.decisions import _unwritten
+from tailproof.service.middleware import MOST_BYTES, Middleware
+from tailproof.service.routes import _unwritten
 from tailproof.service.server import LOGGING, JsonLines
 
 SHOP = """
@@ -614,12 +614,14 @@ def test_errors_that_may_name_hosts_are_not_shown() -> None:
 
 def test_the_pieces_of_a_body_are_counted_together() -> None:
     async def piece() -> Any:
-        return {"type": "http.request", "body": bytes(MOST_BYTES // 2 + 1)}
+        return {"type": "http.request", "body": bytes(MOST_BYTES // 2 + 1), "more_body": True}
 
-    async def two() -> None:
-        receive = _Body(piece)
+    async def two_pieces(_: Any, receive: Any, __: Any) -> None:
         await receive()
-        with pytest.raises(HTTPException):
+        with pytest.raises(HTTPException, match="413"):
             await receive()
 
-    asyncio.run(two())
+    scope: Any = {"type": "http", "method": "POST", "path": ASK}
+    scope["headers"] = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    limited = Middleware(two_pieces, None, (), set(), lambda *_: None)
+    asyncio.run(limited(scope, piece, piece))  # type: ignore[arg-type]

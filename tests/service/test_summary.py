@@ -21,11 +21,12 @@ from tailproof import (
 )
 from tailproof.live import Agent, import_history, open_journal, prune, read
 from tailproof.policies.base import Policy
-from tailproof.service.page.summary import Summary, compared
-from tailproof.service.page.timeline import History
+from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim
+from tailproof.stats.any_look import compared
 from tailproof.stats.comparison import Comparison, Lead
 from tailproof.stats.histograms import Histogram
+from tailproof.stats.timeline import Timeline
 from tailproof.typing import Array
 
 WAIT = 100.0
@@ -130,7 +131,7 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         use(agent, clock, 130, seed=part)
         for one in following:
             one.refresh()
-    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 250)  # many chunks of other sizes
+    monkeypatch.setattr("tailproof.service.page.counts._CHUNK", 250)  # many chunks of other sizes
     for one, aim in zip(following, aims, strict=True):
         pair = one.to_dict(), caught_up(agent, clock, aim).to_dict()
         first, second = pair
@@ -339,7 +340,7 @@ def test_arms_are_compared_again_only_if_there_is_something_new(
     summary.refresh()
     summary.to_dict()
     assert len(calls) == 2
-    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 20)
+    monkeypatch.setattr("tailproof.service.page.counts._CHUNK", 20)
     late = Summary(agent.journal, Median())
     while not late.refresh():
         late.to_dict()
@@ -351,7 +352,7 @@ def test_cells_are_fewer_where_arms_are_many() -> None:
     agent, clock = Agent(UCB1(), ":memory:"), Clock()
     agent.ask([f"arm {i}" for i in range(500)])
     summary = caught_up(agent, clock)
-    assert {arm.sample.most for arm in summary._arms} == {4096}
+    assert {sample.most for sample in summary.counts.samples} == {4096}
 
 
 def test_infinite_rewards_are_words() -> None:
@@ -368,11 +369,11 @@ def test_memory_does_not_grow_with_the_journal() -> None:
     clock = Clock()
     agent = Agent(LinStudentUCB(), ":memory:", clock=clock)
     summary = Summary(agent.journal, Median())
-    history, arms = summary._history, 3
+    history, arms = summary.counts.timeline, 3
     for _ in range(40):
         chosen = np.arange(50_000) % arms
         history.add(chosen, np.zeros(50_000), np.ones(50_000), arms)
-    assert history._pulls.shape == (32, arms)
+    assert history._cells.shape == (3, 32, arms)
     assert 32 * 100 < len(history._rewards) < 32 * 300
     found = history.to_dict(["a", "b", "c"], [0])
     totals = [sum(arm["pulls"]) for arm in found["arms"]]
@@ -387,15 +388,15 @@ def test_an_agent_writes_while_a_summary_reads(place: str) -> None:
         for reward in range(60):
             agent.tell(agent.ask(["a", "b"]).id, reward)
         summary = Summary(open_journal(place), Median())
-        with summary.reader.moment():
-            before = summary.reader.count()
+        with summary.counts.reader.moment():
+            before = summary.counts.reader.count()
             agent.tell(agent.ask(["a", "b"]).id, 1.0)  # nobody waits
-            assert summary.reader.count() == before
+            assert summary.counts.reader.count() == before
         agent.ask(["a", "b"])
         summary.refresh()
         tickets = summary.to_dict()["tickets"]
         assert (tickets["rewards"], tickets["pending"]) == (61, 1)
-        summary.reader.close()
+        summary.counts.reader.close()
 
 
 RUNS = 40
@@ -469,7 +470,7 @@ def test_the_same_looks_fool_a_test_for_one_look() -> None:
 
 def test_quantiles_of_a_bucket() -> None:
     """Of ten rewards the first, fifth and ninth."""
-    history = History(0.5)
+    history = Timeline(0.5)
     rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
     history.add(np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
     (arm,) = history.to_dict(["a"], [0])["arms"]

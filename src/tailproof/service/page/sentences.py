@@ -7,26 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tailproof.formatting import amount, listed, signed
-from tailproof.service.page.timeline import plain
+from tailproof.formatting import amount, json_number, listed, signed
 from tailproof.stats.aims import Aim
-from tailproof.stats.comparison import (
-    LEVEL,
-    Comparison,
-    Lead,
-    Statistic,
-    Unbounded,
-)
+from tailproof.stats.comparison import LEVEL, Comparison, Lead, Statistic, Unbounded
 from tailproof.stats.uplift import Estimate, Scale, Worth
 
 __all__ = [
     "BY_FEATURES",
+    "RETURNED",
     "TOO_EARLY",
     "About",
-    "Counted",
     "aim_words",
     "exploring",
-    "judged_words",
     "lead_how",
     "lead_words",
     "pay",
@@ -36,117 +28,88 @@ __all__ = [
 
 _RIVALS = 4
 """With more rivals there is no forecast; it takes up to a tenth of a second for each."""
+_SURE = f"{100 * LEVEL:.0f} %"
 TOO_EARLY = "Too early to tell: no arm has enough rewards yet."
 BY_FEATURES = (
     "The policy chose arms by features, so these estimates cannot tell which arm leads; "
     "`tailproof judge` can."
 )
-
-
-def aim_words(aim: Aim, costs: bool | None = None) -> str:
-    """Describe an aim.
-
-    >>> from tailproof import Median, Quantile
-    >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
-    ('the 0.95-quantile', 'the smallest median')
-    """
-    size = "" if costs is None else "smallest" if costs else "largest"
-    return aim.words(size)
-
-
-def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
-    """Return sentences on the assumptions of intervals and of a sure lead, and on proofs."""
-    if isinstance(statistic, Unbounded):
-        if aim.share is not None:
-            return ["No finite cap is known yet, so there is no interval."]
-        return [
-            "For a mean of rewards without bounds no interval can hold, so none is given, and no "
-            "lead is sure."
-        ]
-    told = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
-    told.append(
-        "If rewards depend neither on when they are asked for nor on how long they take, all "
-        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look, whatever the "
-        "policy chose, and so does a sure lead."
-    )
-    proved = "This is proved, for every distribution of rewards."
-    if aim.share is not None:
-        proved = (
-            "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
-            "rate of wrong sure leads is measured."
-        )
-    elif statistic.range is not None:
-        proved = "This is proved if these are the true bounds of the rewards."
-    return [*told, proved]
-
-
-def lead_words(aim: Aim, comparison: Comparison, noun: str = "request") -> str:
-    """Say which arm leads, how sure that is, and how many more customers would make it sure."""
-    unbounded = isinstance(comparison.statistic, Unbounded)
-    known = (
-        ~np.isnan(comparison.values)
-        if unbounded
-        else [ends is not None for ends in comparison.intervals]
-    )
-    few = [name for name, enough in zip(comparison.names, known, strict=True) if not enough]
-    lead, aside = comparison.lead, set(few)
-    if len(few) == len(comparison.names):
-        return TOO_EARLY
-    if len(comparison.names) == 1:
-        return f"{lead.arm} is the only arm."
-    if lead.sure:
-        return (
-            f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
-            "look."
-        )
-    rivals = [name for name in lead.rivals if name not in aside]
-    if lead.arm is None:
-        parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
-    else:
-        parts = [f"{lead.arm} leads so far"]
-        if aim.share is not None and unbounded:
-            parts.append("no finite cap is known yet")
-        elif unbounded:
-            parts.append("never sure, as a mean of rewards without bounds has no interval")
-        elif comparison.doubts:
-            parts.append(f"not sure yet: {'; '.join(comparison.doubts)}")
-        elif rivals:
-            parts.append(f"not sure yet against {listed(rivals)}")
-    if few:
-        parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
-    words = "; ".join(parts) + "."
-    more = comparison.forecast() if len(rivals) <= _RIVALS else None
-    if more is None:
-        return words
-    about = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
-    return (
-        f"{words} About {about:,.0f} more {noun}s with these arms would make it sure, if they "
-        "differ as they seem to."
-    )
+RETURNED = (
+    "Units came back, and rewards of one unit that do not add up are not independent: nothing is "
+    "called sure. `tailproof judge` counts units."
+)
+_WEIGHTED = (
+    "The policy chose arms by features. So each arm is judged by what it alone would have "
+    "earned with all requests that could have got it: a reward weighs 1/p, p the "
+    "probability of its arm. Imported rows, which the table counts, are left out. All "
+    f"intervals together hold with {_SURE} confidence at every look. A rule that "
+    "chooses by features can be better than every single arm."
+)
+_PAID_SHARES = (
+    "Each request got its arm with a probability p that is in the journal. Compared is the share "
+    "of rewards above the quantile of the control group's earlier rewards, which does not move as "
+    f"the rule learns; a reward weighs 1/p. The interval holds with {_SURE} confidence at every "
+    "look, whatever the policy had learned (proved by bets that cannot be won at the truth; Ville "
+    "1939)."
+)
+_PAID_MEANS = (
+    "Each request got its arm with a probability p that is in the journal. A reward weighs "
+    "1/p, so that the mean of its terms is the difference between two rules, whatever the "
+    f"policy had learned and whoever asked. The interval holds with {_SURE} confidence at "
+    "every look, also if rewards or visitors change with time: it is about what the requests "
+    "so far could expect (proved by bets that cannot be won at the truth; Ville 1939)."
+)
+_EXPLORING = (
+    "This compares what the policy would have chosen by itself, at each request, with what the "
+    "request got: control, explore and floor together. It leaves out what was learned thanks "
+    "to them. The interval is of the same kind as above."
+)
+_NO_CONTROL = (
+    "There is no control group, so nobody can tell what one arm alone would have earned: "
+    'add control = { arm = "…", share = 0.1 } to the file.'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """Customers that are counted, and customers that are not.
+class About:
+    """What the sentences need to know of an experiment.
 
     Attributes
     ----------
-    known : int
+    aim : Aim
+    costs : bool
+    control : str, optional
+        The arm of the control group.
+    lost : bool
+        Whether rewards that do not come are lost.
+    positive : bool
+        Whether no reward below zero was seen, so that percentages mean something.
+    scale : Scale, optional
+        The range to which rewards are cut.
+    ruled : float
+        The configured share of requests that are not for the control group.
+    known, waiting : int
+        Customers that are counted, and customers whose time is not over.
     units : bool
         Whether requests name units, so that returning customers are recognised.
-    waiting : int
-        Customers whose time is not over.
     outside : float
         The sum of rewards of requests after their customer's window.
     window : float
         Seconds.
     """
 
-    known: int = 0
-    units: bool = False
-    waiting: int = 0
-    outside: float = 0.0
-    window: float = math.inf
+    aim: Aim
+    costs: bool
+    control: str | None
+    lost: bool
+    positive: bool
+    scale: Scale | None
+    ruled: float
+    known: int
+    waiting: int
+    units: bool
+    outside: float
+    window: float
 
     @property
     def noun(self) -> str:
@@ -154,25 +117,47 @@ class Counted:
         return "customer" if self.units else "request"
 
     @property
-    def words(self) -> str:
+    def unit(self) -> str:
+        """What the numbers are of, such as "a customer"."""
+        level = self.aim.level
+        if level is not None:
+            name = "median" if level == 0.5 else f"{level:g}-quantile"
+            return f"of its rewards above the {name} of the control group"
+        return f"a {self.noun}"
+
+    @property
+    def capped(self) -> str:
+        """How rewards are cut, as a sentence; empty for quantiles."""
+        if self.scale is None or self.aim.level is not None:
+            return ""
+        low, high = self.scale.low, self.scale.high
+        ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
+        return (
+            f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
+            "many outcomes, and always from earlier ones."
+        )
+
+    @property
+    def customers(self) -> str:
         """Whose rewards are counted, and whose are not."""
+        span = spelled(self.window)
         if not (self.units or self.known):
-            due = f": a request has it {spelled(self.window)} after it came"
-            return f"No outcome is known yet{due if math.isfinite(self.window) else ''}."
+            due = f": a request has it {span} after it came" if math.isfinite(self.window) else ""
+            return f"No outcome is known yet{due}."
         if not self.units:
             return (
                 "Requests name no unit, so each request is taken to be another customer: if "
                 "customers return, name them in every ask."
             )
-        span = spelled(self.window)
         if not self.known:
             return (
                 f"No customer is counted yet; {self.waiting:,} wait: a customer counts once all "
                 f"visits within {span} of the first one, and a later one, have their outcomes."
             )
+        are = "customer is" if self.known == 1 else "customers are"
         text = (
-            f"{self.known:,} {_are('customer', self.known)} counted, each with what its visits "
-            f"within {span} of the first one brought, once they are over"
+            f"{self.known:,} {are} counted, each with what its visits within {span} of the first "
+            "one brought, once they are over"
         )
         if self.waiting:
             text += f"; {self.waiting:,} {'is' if self.waiting == 1 else 'are'} not counted yet"
@@ -183,16 +168,21 @@ class Counted:
             )
         return f"{text}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the values of the page."""
-        return {"known": self.known, "units": self.units, "waiting": self.waiting} | {
-            "outside": plain(self.outside),
-            "words": self.words,
-        }
+    @property
+    def judged(self) -> str:
+        """By which number an arm is judged."""
+        what = "what each of its customers brought" if self.units else "all its rewards"
+        return f"Each arm is judged by {what}: {aim_words(self.aim)}. {self.customers}"
 
 
-def _are(noun: str, count: int) -> str:
-    return f"{noun} is" if count == 1 else f"{noun}s are"
+def aim_words(aim: Aim, costs: bool | None = None) -> str:
+    """Describe an aim.
+
+    >>> from tailproof import Median, Quantile
+    >>> aim_words(Quantile(0.95)), aim_words(Median(), costs=True)
+    ('the 0.95-quantile', 'the smallest median')
+    """
+    return aim.words("" if costs is None else "smallest" if costs else "largest")
 
 
 def spelled(seconds: float) -> str:
@@ -208,96 +198,134 @@ def spelled(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
-def judged_words(aim: Aim, customers: Counted) -> str:
-    """Say which number an arm is judged by."""
-    what = "what each of its customers brought" if customers.units else "all its rewards"
-    return f"Each arm is judged by {what}: {aim_words(aim)}. {customers.words}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What the sentences need to know of an experiment."""
-
-    aim: Aim
-    costs: bool
-    control: str | None
-    lost: bool
-    positive: bool
-    """Whether no reward below zero was seen, so that percentages mean something."""
-    scale: Scale | None
-    ruled: float = 1.0
-    """The share of requests that the rule decides, by configuration: all but the control group."""
-    customers: Counted = Counted()
-
-    @property
-    def unit(self) -> str:
-        """What the numbers are of, such as "a customer"."""
-        level = self.aim.level
-        if level is not None:
-            name = "median" if level == 0.5 else f"{level:g}-quantile"
-            return f"of its rewards above the {name} of the control group"
-        return f"a {self.customers.noun}"
-
-    @property
-    def capped(self) -> str:
-        """How rewards are cut, as a sentence; empty for quantiles."""
-        if self.scale is None or self.aim.level is not None:
-            return ""
-        low, high = self.scale.low, self.scale.high
-        ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
-        return (
-            f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
-            "many outcomes, and always from earlier ones."
+def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
+    """Return sentences on the assumptions of intervals and of a sure lead, and on proofs."""
+    if isinstance(statistic, Unbounded):
+        if aim.share is not None:
+            return ["No finite cap is known yet, so there is no interval."]
+        return [
+            "For a mean of rewards without bounds no interval can hold, so none is given, and no "
+            "lead is sure."
+        ]
+    cut = [f"{statistic.words[0].upper()}{statistic.words[1:]}."] if statistic.words else []
+    assumed = (
+        "If rewards depend neither on when they are asked for nor on how long they take, all "
+        f"intervals together hold with {_SURE} confidence at every look, whatever the "
+        "policy chose, and so does a sure lead."
+    )
+    proved = "This is proved, for every distribution of rewards."
+    if aim.share is not None:
+        proved = (
+            "This is proved for a fixed cap; for a cap learned from the rewards, as here, only the "
+            "rate of wrong sure leads is measured."
         )
+    elif statistic.range is not None:
+        proved = "This is proved if these are the true bounds of the rewards."
+    return [*cut, assumed, proved]
+
+
+def lead_words(about: About, comparison: Comparison) -> str:
+    """Say which arm leads, how sure that is, and how many more customers would make it sure."""
+    lead, names = comparison.lead, comparison.names
+    unbounded = isinstance(comparison.statistic, Unbounded)
+    known = [ends is not None for ends in comparison.intervals]
+    if unbounded:
+        known = (~np.isnan(comparison.values)).tolist()
+    few = [name for name, enough in zip(names, known, strict=True) if not enough]
+    if len(few) == len(names):
+        return TOO_EARLY
+    if len(names) == 1:
+        return f"{lead.arm} is the only arm."
+    if lead.sure:
+        return (
+            f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
+            "look."
+        )
+    rivals = [name for name in lead.rivals if name not in few]
+    if lead.arm is None:
+        parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
+    else:
+        parts = [f"{lead.arm} leads so far"]
+        if unbounded and about.aim.share is not None:
+            parts.append("no finite cap is known yet")
+        elif unbounded:
+            parts.append("never sure, as a mean of rewards without bounds has no interval")
+        elif comparison.doubts:
+            parts.append(f"not sure yet: {'; '.join(comparison.doubts)}")
+        elif rivals:
+            parts.append(f"not sure yet against {listed(rivals)}")
+    if few:
+        parts.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few rewards")
+    words = "; ".join(parts) + "."
+    more = comparison.forecast() if len(rivals) <= _RIVALS else None
+    if more is None:
+        return words
+    count = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
+    return (
+        f"{words} About {count:,.0f} more {about.noun}s with these arms would make it sure, if "
+        "they differ as they seem to."
+    )
+
+
+def weighted_words(lead: Lead) -> dict[str, str]:
+    """Say which arm alone would have earned most."""
+    if lead.arm is None:
+        said = TOO_EARLY
+    elif lead.sure:
+        said = f"Alone, {lead.arm} would earn most, and that is sure."
+    else:
+        said = f"Alone, {lead.arm} would earn most so far; not sure against {listed(lead.rivals)}."
+    return {"words": said, "how": _WEIGHTED}
 
 
 def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
     """Say how much more the rule earned than the control group and an even split."""
     rows = []
     if control is not None:
-        name = f"the control group ({about.control})"
-        rows.append(_gain(about, "control", name, control, about.ruled))
+        rows.append(_gain(about, "control", f"the control group ({about.control})", control))
     if even is not None:
-        rows.append(_gain(about, "even", "an even split", even, about.ruled))
+        rows.append(_gain(about, "even", "an even split", even))
     verdict, words = _verdict(about, rows)
-    return {"verdict": verdict, "words": words, "how": _pay_how(about, even), "rows": rows}
+    how = [_PAID_SHARES]
+    if about.aim.level is None:
+        how = [_PAID_MEANS, about.capped, "Percentages divide by the estimate for the other rule."]
+        if even is not None:
+            how.append("An even split gives every arm on offer the same share of requests.")
+    how = [text for text in (*how, _assumed(about)) if text]
+    return {"verdict": verdict, "words": words, "how": " ".join(how), "rows": rows}
 
 
-def _gain(
-    about: About, kind: str, name: str, estimate: Estimate, share_of_all: float = 1.0
-) -> dict[str, Any]:
+def _gain(about: About, against: str, name: str, estimate: Estimate) -> dict[str, Any]:
     """Return a difference as JSON; more is better, also for costs.
 
-    The total is for a share of all requests.
+    The total is for the requests that the rule decides, or for all if they are `served`.
     """
     sign = -1 if about.costs else 1
     ends = sorted(sign * end for end in (estimate.low, estimate.high))
     gains = [sign * estimate.difference, *ends]
-    whole, counted = abs(estimate.other), about.aim.level is None
-    share = about.positive and whole > 0
-    percents = [100 * gain / whole if share else math.nan for gain in gains]
-    many = share_of_all * estimate.requests
-    totals = [gain * many if counted else math.nan for gain in gains]
-    triples = {"gain": gains, "percent": percents, "total": totals}
+    whole = abs(estimate.other)
+    many = estimate.requests * (1.0 if against == "served" else about.ruled)
+    triples = {
+        "gain": gains,
+        "percent": [100 * gain / whole if about.positive and whole else math.nan for gain in gains],
+        "total": [gain * many if about.aim.level is None else math.nan for gain in gains],
+    }
     return {
-        "against": kind,
+        "against": against,
         "name": name,
-        "rule": plain(estimate.first),
-        "other": plain(estimate.other),
+        "rule": json_number(estimate.first),
+        "other": json_number(estimate.other),
         "requests": int(estimate.requests),
-        "uncapped": plain(sign * estimate.uncapped),
+        "uncapped": json_number(sign * estimate.uncapped),
         "beyond": estimate.beyond,
-        **{key: [plain(x) for x in values] for key, values in triples.items()},
+        **{key: [json_number(x) for x in values] for key, values in triples.items()},
     }
 
 
 def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Say whether it paid, in a word and in sentences."""
     if about.control is None:
-        hint = (
-            "There is no control group, so nobody can tell what one arm alone would have earned: "
-            'add control = { arm = "…", share = 0.1 } to the file.'
-        )
-        return ("none", f"{hint} {_sentence(about, rows[0])[1]}" if rows else hint)
+        return "none", f"{_NO_CONTROL} {_sentence(about, rows[0])[1]}" if rows else _NO_CONTROL
     if not rows or rows[0]["against"] != "control" or "Infinity" in rows[0]["gain"]:
         return "early", "Too early to tell: there are too few outcomes in the two groups."
     return _sentence(about, rows[0])
@@ -306,21 +334,17 @@ def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
 def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
-    percent = row["percent"][0]
-    about_percent = "" if percent is None else f", {signed(float(percent))} %"
-    between = f"between {amount(low)} and {amount(high)}"
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
-    verb, end = (
-        "saved" if about.costs else "earned",
-        f"{about_percent}; {between}.{_in_all(about, row)}{_beyond(about, row)}",
+    verb = "had" if about.aim.level is not None else "saved" if about.costs else "earned"
+    percent = row["percent"][0]
+    share = "" if percent is None else f", {signed(float(percent))} %"
+    words = (
+        f"the rule {verb} {_more(gain)} {about.unit} than {row['name']}{share}; "
+        f"{_between(low, high)}.{_in_all(about, row)}{_beyond(about, row)}"
     )
-    if about.aim.level is not None:
-        verb = "had"
-    more = f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'} {about.unit} than {row['name']}"
-    words = f"the rule {verb} {more}{end}"
     if low > 0:
         return "paid", f"It paid: {words}"
     if high < 0:
@@ -328,118 +352,69 @@ def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
     return "unsure", f"Not sure yet: {words}"
 
 
+def _more(gain: float) -> str:
+    return f"{amount(abs(gain))} {'more' if gain >= 0 else 'less'}"
+
+
+def _between(low: float, high: float) -> str:
+    return f"between {amount(low)} and {amount(high)}"
+
+
 def _in_all(about: About, row: dict[str, Any]) -> str:
     """Say the difference in all, for everyone that the rule decided for, with its interval."""
-    total, low, high = (math.nan if x is None else float(x) for x in row["total"])
+    total, low, high = (math.nan if x is None else _rounded(float(x)) for x in row["total"])
     if not math.isfinite(total + low + high):
         return ""
-    many = about.ruled * row["requests"] if row["against"] != "served" else row["requests"]
     return (
-        f" That is {_sum(total)} in all for the {many:,.0f} {about.customers.noun}s that it "
-        f"decided for; between {_sum(low)} and {_sum(high)}."
+        f" That is {amount(total)} in all for the {about.ruled * row['requests']:,.0f} "
+        f"{about.noun}s that it decided for; {_between(low, high)}."
     )
 
 
-def _sum(x: float) -> str:
-    return amount(float(f"{x:.3g}"))
+def _rounded(x: float) -> float:
+    return float(f"{x:.3g}")
 
 
 def _beyond(about: About, row: dict[str, Any]) -> str:
     """Name the cap, and the difference without it, if it cut anything."""
-    if about.scale is None or not row["beyond"] or not isinstance(row["uncapped"], float):
-        return ""
     raw, count = row["uncapped"], row["beyond"]
-    more = "more" if raw >= 0 else "less"
-    turned = raw * float(row["gain"][0]) < 0
-    decide = ", and these decide" if turned else ""
-    what = about.customers.noun if about.customers.units else "reward"
-    what += " was" if count == 1 else "s were"
+    if about.scale is None or not count or not isinstance(raw, float):
+        return ""
+    decide = ", and these decide" if raw * float(row["gain"][0]) < 0 else ""
+    what = about.noun if about.units else "reward"
+    total = _rounded(raw * about.ruled * row["requests"])
     return (
-        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what} beyond the "
-        f"cap{decide}: without a cap it is {amount(abs(raw))} {more} "
-        f"{about.unit}{_raw_total(about, row)}."
+        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what}"
+        f"{' was' if count == 1 else 's were'} beyond the cap{decide}: without a cap it is "
+        f"{_more(raw)} {about.unit} ({amount(total)} in all, without an interval)."
     )
-
-
-def _raw_total(about: About, row: dict[str, Any]) -> str:
-    """Return the uncapped difference in all, in brackets."""
-    many = about.ruled * row["requests"]
-    return f" ({_sum(float(row['uncapped']) * many)} in all, without an interval)"
-
-
-def _pay_how(about: About, even: Estimate | None) -> str:
-    level = f"{100 * LEVEL:.0f} %"
-    if about.aim.level is not None:
-        return (
-            "Each request got its arm with a probability p that is in the journal. Compared is "
-            "the share of rewards above the quantile of the control group's earlier rewards, which "
-            "does not move as the rule learns; a reward weighs 1/p. The interval holds with "
-            f"{level} confidence at every look, whatever the policy had learned (proved by bets "
-            f"that cannot be won at the truth; Ville 1939). {_assumed(about)}"
-        )
-    parts = [
-        "Each request got its arm with a probability p that is in the journal. A reward weighs "
-        "1/p, so that the mean of its terms is the difference between two rules, whatever the "
-        f"policy had learned and whoever asked. The interval holds with {level} confidence at "
-        "every look, also if rewards or visitors change with time: it is about what the requests "
-        "so far could expect (proved by bets that cannot be won at the truth; Ville 1939).",
-        about.capped,
-        "Percentages divide by the estimate for the other rule.",
-    ]
-    if even is not None:
-        parts.append("An even split gives every arm on offer the same share of requests.")
-    return " ".join(part for part in [*parts, _assumed(about)] if part)
 
 
 def _assumed(about: About) -> str:
     """Name the conditions."""
-    text = f"{about.customers.words} Assumed: one {about.customers.noun} does not change the "
-    text += "reward of another"
-    if about.lost:
-        text += "; whether a reward is lost or slow does not depend on the arm and its size"
-    return text + "."
+    lost = "; whether a reward is lost or slow does not depend on the arm and its size"
+    return (
+        f"{about.customers} Assumed: one {about.noun} does not change the reward of another"
+        f"{lost if about.lost else ''}."
+    )
 
 
-def exploring(about: About, estimate: Estimate | None, worth: Worth) -> dict[str, Any]:
+def exploring(about: About, worth: Worth) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
     drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
     shares = f" {drawn:,} of {decisions:,} decisions were the control group." if decisions else ""
-    how = (
-        "This compares what the policy would have chosen by itself, at each request, with what the "
-        "request got: control, explore and floor together. It leaves out what was learned thanks "
-        f"to them. The interval is of the same kind as above. {about.capped}"
-    )
-    blank = {"words": "", "how": how.strip(), "row": None}
-    if about.aim.level is not None:
-        return blank | {"words": f"For a quantile the cost is not estimated.{shares}", "how": ""}
-    if estimate is None:
-        return blank | {"words": "Too early to tell, or the propensities are not known.", "how": ""}
+    estimate = worth.exploring.estimate()
+    if about.aim.level is not None or estimate is None:
+        words = "Too early to tell, or the propensities are not known."
+        if about.aim.level is not None:
+            words = f"For a quantile the cost is not estimated.{shares}"
+        return {"words": words, "how": "", "row": None}
     row = _gain(about, "served", "what the requests got", estimate)
     gain, low, high = (float(x) for x in row["gain"])
-    total = [float(x) for x in row["total"]]
-    spread = f"between {amount(low)} and {amount(high)}"
+    cost = f"{amount(gain)} {about.unit}"
     if low > 0:
-        words = f"Exploring cost {amount(gain)} {about.unit}, {spread}; {amount(total[0])} in all."
+        total = amount(float(row["total"][0]))
+        words = f"Exploring cost {cost}, {_between(low, high)}; {total} in all."
     else:
-        words = (
-            f"Exploring cost about {amount(gain)} {about.unit}; {spread}, so nothing is sure yet."
-        )
-    return {"words": words + shares, "how": how.strip(), "row": row}
-
-
-def weighted_words(lead: Lead) -> dict[str, str]:
-    """Say which arm alone would have earned most."""
-    how = (
-        "The policy chose arms by features. So each arm is judged by what it alone would have "
-        "earned with all requests that could have got it: a reward weighs 1/p, p the "
-        "probability of its arm. Imported rows, which the table counts, are left out. All "
-        f"intervals together hold with {100 * LEVEL:.0f} % confidence at every look. A rule that "
-        "chooses by features can be better than every single arm."
-    )
-    if lead.arm is None:
-        return {"words": TOO_EARLY, "how": how}
-    if lead.sure:
-        said = f"Alone, {lead.arm} would earn most, and that is sure."
-    else:
-        said = f"Alone, {lead.arm} would earn most so far; not sure against {listed(lead.rivals)}."
-    return {"words": said, "how": how}
+        words = f"Exploring cost about {cost}; {_between(low, high)}, so nothing is sure yet."
+    return {"words": words + shares, "how": f"{_EXPLORING} {about.capped}".strip(), "row": row}
