@@ -471,7 +471,7 @@ def demo_command(
     """
     _import_server()
     from tailproof.checks import number
-    from tailproof.service.demo import demo
+    from tailproof.cli.demo import demo
 
     if seconds is not None:
         number("seconds", seconds, above=0)
