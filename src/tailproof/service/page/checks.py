@@ -90,7 +90,7 @@ def _of_late(counts: Counts) -> Iterator[Check]:
 
 
 def _of_lost(counts: Counts) -> Iterator[Check]:
-    if counts.recipe is not None and counts.recipe.silence is not None:
+    if counts.silence is not None:
         return
     requests, came, pending, pruned = (
         int(counts.by_arm[name][:LISTED].sum())

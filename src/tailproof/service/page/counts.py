@@ -33,6 +33,8 @@ _LATELY = 1000
 """An arm is no longer on offer if none of this many latest tickets could have got it."""
 _ROUNDED = 1e-8
 """By how much shares of a journal may be rounded up: they have nine digits."""
+_OUTSIDE = 1e-9
+"""A smaller share of all rewards outside of windows is rounding: sums are made in two ways."""
 _GROUPS = {None: POLICY, "control": CONTROL}
 _READ = ("requests", "came", "rewards", "orders", "sold", "customers", "buyers", "revenue")
 _COUNTED = ("offered", "pruned", "pending", "late", "late_sum")
@@ -52,6 +54,9 @@ class Counts:
     journal : Journal
         Read in short transactions that block nobody; not the agent's own connection.
     aim : Aim
+        The statistic that arms are compared by.
+    costs : bool
+        Whether rewards are costs, so that smaller is better.
 
     Attributes
     ----------
@@ -71,8 +76,8 @@ class Counts:
         Whether the rule paid, and the cost of exploring.
     """
 
-    def __init__(self, journal: Journal, aim: Aim) -> None:
-        self.reader, self.aim = Reader(journal), aim
+    def __init__(self, journal: Journal, aim: Aim, *, costs: bool = False) -> None:
+        self.reader, self.aim, self.costs = Reader(journal), aim, costs
         self.read = self.ended = self._start = 0
         self.numbers: dict[str, int] = {}
         self.samples: list[Histogram] = []
@@ -90,6 +95,41 @@ class Counts:
     def requests(self) -> int:
         """How many requests with an outcome were read."""
         return int(self.by_arm["requests"].sum())
+
+    @property
+    def noun(self) -> str:
+        """What one observation is called."""
+        return "customer" if self.units else "request"
+
+    @property
+    def control(self) -> str | None:
+        """The arm of the control group."""
+        return self.recipe.control[0] if self.recipe and self.recipe.control else None
+
+    @property
+    def window(self) -> float:
+        """The seconds in which rewards count."""
+        return float(self.recipe.wait) if self.recipe else math.inf
+
+    @property
+    def silence(self) -> float | None:
+        """The reward of a request that brought none; None if such a reward is lost."""
+        given = None if self.recipe is None else self.recipe.silence
+        return None if given is None else float(given)
+
+    @property
+    def positive(self) -> bool:
+        """Whether no reward below zero was seen, so that percentages mean something."""
+        return all(len(sample.lows) == 0 or sample.lows[0] >= 0 for sample in self.samples)
+
+    @property
+    def outside(self) -> float:
+        """The sum of rewards of requests after their customer's window."""
+        if not self.units or self.resumed:
+            return 0.0
+        told, revenue = (float(self.by_arm[name].sum()) for name in ("sold", "revenue"))
+        outside = told - revenue - self.windows.waiting_for
+        return outside if abs(outside) > _OUTSIDE * abs(told) else 0.0
 
     @property
     def weighted(self) -> int:

@@ -2,23 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tailproof.formatting import amount, json_number, listed, signed
+from tailproof.service.page.counts import Counts
 from tailproof.stats.aims import Aim
 from tailproof.stats.comparison import LEVEL, Comparison, Lead, Statistic, Unbounded
-from tailproof.stats.uplift import Estimate, Scale, Worth
+from tailproof.stats.uplift import Estimate
 
 __all__ = [
     "BY_FEATURES",
     "RETURNED",
     "TOO_EARLY",
-    "About",
     "aim_words",
+    "customers",
     "exploring",
+    "judged",
     "lead_how",
     "lead_words",
     "pay",
@@ -70,109 +71,64 @@ _NO_CONTROL = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What the sentences need to know of an experiment.
+def _unit(counts: Counts) -> str:
+    """Return what the numbers are of, such as "a customer"."""
+    level = counts.aim.level
+    if level is None:
+        return f"a {counts.noun}"
+    name = "median" if level == 0.5 else f"{level:g}-quantile"
+    return f"of its rewards above the {name} of the control group"
 
-    Attributes
-    ----------
-    aim : Aim
-    costs : bool
-    control : str, optional
-        The arm of the control group.
-    lost : bool
-        Whether rewards that do not come are lost.
-    positive : bool
-        Whether no reward below zero was seen, so that percentages mean something.
-    scale : Scale, optional
-        The range to which rewards are cut.
-    ruled : float
-        The configured share of requests that are not for the control group.
-    known, waiting : int
-        Customers that are counted, and customers whose time is not over.
-    units : bool
-        Whether requests name units, so that returning customers are recognised.
-    outside : float
-        The sum of rewards of requests after their customer's window.
-    window : float
-        Seconds.
-    """
 
-    aim: Aim
-    costs: bool
-    control: str | None
-    lost: bool
-    positive: bool
-    scale: Scale | None
-    ruled: float
-    known: int
-    waiting: int
-    units: bool
-    outside: float
-    window: float
+def _capped(counts: Counts) -> str:
+    """Say how rewards are cut; nothing for quantiles."""
+    scale = counts.worth.scale
+    if scale is None or counts.aim.level is not None:
+        return ""
+    ends = f"at {amount(scale.high)}"
+    if scale.low != 0:
+        ends = f"to {amount(scale.low)} … {amount(scale.high)}"
+    return (
+        f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
+        "many outcomes, and always from earlier ones."
+    )
 
-    @property
-    def noun(self) -> str:
-        """What one observation is called."""
-        return "customer" if self.units else "request"
 
-    @property
-    def unit(self) -> str:
-        """What the numbers are of, such as "a customer"."""
-        level = self.aim.level
-        if level is not None:
-            name = "median" if level == 0.5 else f"{level:g}-quantile"
-            return f"of its rewards above the {name} of the control group"
-        return f"a {self.noun}"
-
-    @property
-    def capped(self) -> str:
-        """How rewards are cut, as a sentence; empty for quantiles."""
-        if self.scale is None or self.aim.level is not None:
-            return ""
-        low, high = self.scale.low, self.scale.high
-        ends = f"at {amount(high)}" if low == 0 else f"to {amount(low)} … {amount(high)}"
+def customers(counts: Counts, known: int) -> str:
+    """Say whose rewards are counted, and whose are not."""
+    span, waiting = spelled(counts.window), counts.windows.open
+    if not (counts.units or known):
+        due = f": a request has it {span} after it came" if math.isfinite(counts.window) else ""
+        return f"No outcome is known yet{due}."
+    if not counts.units:
         return (
-            f"Rewards are cut {ends} now. The range is learned again whenever there are twice as "
-            "many outcomes, and always from earlier ones."
+            "Requests name no unit, so each request is taken to be another customer: if "
+            "customers return, name them in every ask."
         )
-
-    @property
-    def customers(self) -> str:
-        """Whose rewards are counted, and whose are not."""
-        span = spelled(self.window)
-        if not (self.units or self.known):
-            due = f": a request has it {span} after it came" if math.isfinite(self.window) else ""
-            return f"No outcome is known yet{due}."
-        if not self.units:
-            return (
-                "Requests name no unit, so each request is taken to be another customer: if "
-                "customers return, name them in every ask."
-            )
-        if not self.known:
-            return (
-                f"No customer is counted yet; {self.waiting:,} wait: a customer counts once all "
-                f"visits within {span} of the first one, and a later one, have their outcomes."
-            )
-        are = "customer is" if self.known == 1 else "customers are"
-        text = (
-            f"{self.known:,} {are} counted, each with what its visits within {span} of the first "
-            "one brought, once they are over"
+    if not known:
+        return (
+            f"No customer is counted yet; {waiting:,} wait: a customer counts once all "
+            f"visits within {span} of the first one, and a later one, have their outcomes."
         )
-        if self.waiting:
-            text += f"; {self.waiting:,} {'is' if self.waiting == 1 else 'are'} not counted yet"
-        if self.outside:
-            text += (
-                f"; {amount(self.outside)} that later visits brought do not count: a longer wait "
-                "counts more of them"
-            )
-        return f"{text}."
+    text = (
+        f"{known:,} {'customer is' if known == 1 else 'customers are'} counted, each with what its "
+        f"visits within {span} of the first one brought, once they are over"
+    )
+    if waiting:
+        text += f"; {waiting:,} {'is' if waiting == 1 else 'are'} not counted yet"
+    if counts.outside:
+        text += (
+            f"; {amount(counts.outside)} that later visits brought do not count: a longer wait "
+            "counts more of them"
+        )
+    return f"{text}."
 
-    @property
-    def judged(self) -> str:
-        """By which number an arm is judged."""
-        what = "what each of its customers brought" if self.units else "all its rewards"
-        return f"Each arm is judged by {what}: {aim_words(self.aim)}. {self.customers}"
+
+def judged(counts: Counts) -> str:
+    """Say by which number an arm is judged, and for how many customers it is known."""
+    known = int(counts.by_arm["customers"].sum())
+    what = "what each of its customers brought" if counts.units else "all its rewards"
+    return f"Each arm is judged by {what}: {aim_words(counts.aim)}. {customers(counts, known)}"
 
 
 def aim_words(aim: Aim, costs: bool | None = None) -> str:
@@ -224,7 +180,7 @@ def lead_how(aim: Aim, statistic: Statistic) -> list[str]:
     return [*cut, assumed, proved]
 
 
-def lead_words(about: About, comparison: Comparison) -> str:
+def lead_words(counts: Counts, comparison: Comparison) -> str:
     """Say which arm leads, how sure that is, and how many more customers would make it sure."""
     lead, names = comparison.lead, comparison.names
     unbounded = isinstance(comparison.statistic, Unbounded)
@@ -246,7 +202,7 @@ def lead_words(about: About, comparison: Comparison) -> str:
         parts = [f"Nothing leads: {listed(rivals)} are equal so far"]
     else:
         parts = [f"{lead.arm} leads so far"]
-        if unbounded and about.aim.share is not None:
+        if unbounded and counts.aim.share is not None:
             parts.append("no finite cap is known yet")
         elif unbounded:
             parts.append("never sure, as a mean of rewards without bounds has no interval")
@@ -262,7 +218,7 @@ def lead_words(about: About, comparison: Comparison) -> str:
         return words
     count = float(f"{more.rewards:.0e}")  # one digit, so that the sentence stays for a while
     return (
-        f"{words} About {count:,.0f} more {about.noun}s with these arms would make it sure, if "
+        f"{words} About {count:,.0f} more {counts.noun}s with these arms would make it sure, if "
         "they differ as they seem to."
     )
 
@@ -278,37 +234,47 @@ def weighted_words(lead: Lead) -> dict[str, str]:
     return {"words": said, "how": _WEIGHTED}
 
 
-def pay(about: About, control: Estimate | None, even: Estimate | None) -> dict[str, Any]:
+def pay(counts: Counts) -> dict[str, Any]:
     """Say how much more the rule earned than the control group and an even split."""
-    rows = []
-    if control is not None:
-        rows.append(_gain(about, "control", f"the control group ({about.control})", control))
-    if even is not None:
-        rows.append(_gain(about, "even", "an even split", even))
-    verdict, words = _verdict(about, rows)
+    worth, mean, rows = counts.worth, counts.aim.level is None, []
+    if counts.control and (estimate := worth.against_control()):
+        rows.append(_gain(counts, "control", f"the control group ({counts.control})", estimate))
     how = [_PAID_SHARES]
-    if about.aim.level is None:
-        how = [_PAID_MEANS, about.capped, "Percentages divide by the estimate for the other rule."]
-        if even is not None:
-            how.append("An even split gives every arm on offer the same share of requests.")
-    how = [text for text in (*how, _assumed(about)) if text]
-    return {"verdict": verdict, "words": words, "how": " ".join(how), "rows": rows}
+    if mean:
+        how = [
+            _PAID_MEANS,
+            _capped(counts),
+            "Percentages divide by the estimate for the other rule.",
+        ]
+    if mean and (estimate := worth.even.estimate()):
+        rows.append(_gain(counts, "even", "an even split", estimate))
+        how.append("An even split gives every arm on offer the same share of requests.")
+    verdict, words = _verdict(counts, rows)
+    return {
+        "verdict": verdict,
+        "words": words,
+        "how": " ".join(text for text in (*how, _assumed(counts)) if text),
+        "rows": rows,
+        "trail": [(at, *map(json_number, found[2:5])) for at, found in worth.trail],
+    }
 
 
-def _gain(about: About, against: str, name: str, estimate: Estimate) -> dict[str, Any]:
+def _gain(counts: Counts, against: str, name: str, estimate: Estimate) -> dict[str, Any]:
     """Return a difference as JSON; more is better, also for costs.
 
     The total is for the requests that the rule decides, or for all if they are `served`.
     """
-    sign = -1 if about.costs else 1
+    sign = -1 if counts.costs else 1
     ends = sorted(sign * end for end in (estimate.low, estimate.high))
     gains = [sign * estimate.difference, *ends]
     whole = abs(estimate.other)
-    many = estimate.requests * (1.0 if against == "served" else about.ruled)
+    many = estimate.requests * (1.0 if against == "served" else counts.worth.ruled)
     triples = {
         "gain": gains,
-        "percent": [100 * gain / whole if about.positive and whole else math.nan for gain in gains],
-        "total": [gain * many if about.aim.level is None else math.nan for gain in gains],
+        "percent": [
+            100 * gain / whole if counts.positive and whole else math.nan for gain in gains
+        ],
+        "total": [gain * many if counts.aim.level is None else math.nan for gain in gains],
     }
     return {
         "against": against,
@@ -322,28 +288,28 @@ def _gain(about: About, against: str, name: str, estimate: Estimate) -> dict[str
     }
 
 
-def _verdict(about: About, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
+def _verdict(counts: Counts, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """Say whether it paid, in a word and in sentences."""
-    if about.control is None:
-        return "none", f"{_NO_CONTROL} {_sentence(about, rows[0])[1]}" if rows else _NO_CONTROL
+    if counts.control is None:
+        return "none", f"{_NO_CONTROL} {_sentence(counts, rows[0])[1]}" if rows else _NO_CONTROL
     if not rows or rows[0]["against"] != "control" or "Infinity" in rows[0]["gain"]:
         return "early", "Too early to tell: there are too few outcomes in the two groups."
-    return _sentence(about, rows[0])
+    return _sentence(counts, rows[0])
 
 
-def _sentence(about: About, row: dict[str, Any]) -> tuple[str, str]:
+def _sentence(counts: Counts, row: dict[str, Any]) -> tuple[str, str]:
     """Return a verdict and a sentence on one difference."""
     gain, low, high = (float(x) for x in row["gain"])
     if math.isinf(low) and math.isinf(high):
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
-    verb = "had" if about.aim.level is not None else "saved" if about.costs else "earned"
+    verb = "had" if counts.aim.level is not None else "saved" if counts.costs else "earned"
     percent = row["percent"][0]
     share = "" if percent is None else f", {signed(float(percent))} %"
     words = (
-        f"the rule {verb} {_more(gain)} {about.unit} than {row['name']}{share}; "
-        f"{_between(low, high)}.{_in_all(about, row)}{_beyond(about, row)}"
+        f"the rule {verb} {_more(gain)} {_unit(counts)} than {row['name']}{share}; "
+        f"{_between(low, high)}.{_in_all(counts, row)}{_beyond(counts, row)}"
     )
     if low > 0:
         return "paid", f"It paid: {words}"
@@ -360,14 +326,14 @@ def _between(low: float, high: float) -> str:
     return f"between {amount(low)} and {amount(high)}"
 
 
-def _in_all(about: About, row: dict[str, Any]) -> str:
+def _in_all(counts: Counts, row: dict[str, Any]) -> str:
     """Say the difference in all, for everyone that the rule decided for, with its interval."""
     total, low, high = (math.nan if x is None else _rounded(float(x)) for x in row["total"])
     if not math.isfinite(total + low + high):
         return ""
     return (
-        f" That is {amount(total)} in all for the {about.ruled * row['requests']:,.0f} "
-        f"{about.noun}s that it decided for; {_between(low, high)}."
+        f" That is {amount(total)} in all for the {counts.worth.ruled * row['requests']:,.0f} "
+        f"{counts.noun}s that it decided for; {_between(low, high)}."
     )
 
 
@@ -375,46 +341,48 @@ def _rounded(x: float) -> float:
     return float(f"{x:.3g}")
 
 
-def _beyond(about: About, row: dict[str, Any]) -> str:
+def _beyond(counts: Counts, row: dict[str, Any]) -> str:
     """Name the cap, and the difference without it, if it cut anything."""
     raw, count = row["uncapped"], row["beyond"]
-    if about.scale is None or not count or not isinstance(raw, float):
+    scale = counts.worth.scale
+    if scale is None or not count or not isinstance(raw, float):
         return ""
     decide = ", and these decide" if raw * float(row["gain"][0]) < 0 else ""
-    what = about.noun if about.units else "reward"
-    total = _rounded(raw * about.ruled * row["requests"])
+    what = counts.noun if counts.units else "reward"
+    total = _rounded(raw * counts.worth.ruled * row["requests"])
     return (
-        f" Rewards are capped, now at {amount(about.scale.high)}, and {count:,} {what}"
+        f" Rewards are capped, now at {amount(scale.high)}, and {count:,} {what}"
         f"{' was' if count == 1 else 's were'} beyond the cap{decide}: without a cap it is "
-        f"{_more(raw)} {about.unit} ({amount(total)} in all, without an interval)."
+        f"{_more(raw)} {_unit(counts)} ({amount(total)} in all, without an interval)."
     )
 
 
-def _assumed(about: About) -> str:
+def _assumed(counts: Counts) -> str:
     """Name the conditions."""
     lost = "; whether a reward is lost or slow does not depend on the arm and its size"
     return (
-        f"{about.customers} Assumed: one {about.noun} does not change the reward of another"
-        f"{lost if about.lost else ''}."
+        f"{customers(counts, counts.customers)} Assumed: one {counts.noun} does not change the "
+        f"reward of another{lost if counts.silence is None else ''}."
     )
 
 
-def exploring(about: About, worth: Worth) -> dict[str, Any]:
+def exploring(counts: Counts) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
+    worth = counts.worth
     drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
     shares = f" {drawn:,} of {decisions:,} decisions were the control group." if decisions else ""
     estimate = worth.exploring.estimate()
-    if about.aim.level is not None or estimate is None:
+    if counts.aim.level is not None or estimate is None:
         words = "Too early to tell, or the propensities are not known."
-        if about.aim.level is not None:
+        if counts.aim.level is not None:
             words = f"For a quantile the cost is not estimated.{shares}"
         return {"words": words, "how": "", "row": None}
-    row = _gain(about, "served", "what the requests got", estimate)
+    row = _gain(counts, "served", "what the requests got", estimate)
     gain, low, high = (float(x) for x in row["gain"])
-    cost = f"{amount(gain)} {about.unit}"
+    cost = f"{amount(gain)} {_unit(counts)}"
     if low > 0:
         total = amount(float(row["total"][0]))
         words = f"Exploring cost {cost}, {_between(low, high)}; {total} in all."
     else:
         words = f"Exploring cost about {cost}; {_between(low, high)}, so nothing is sure yet."
-    return {"words": words + shares, "how": f"{_EXPLORING} {about.capped}".strip(), "row": row}
+    return {"words": words + shares, "how": f"{_EXPLORING} {_capped(counts)}".strip(), "row": row}

@@ -19,9 +19,6 @@ from tailproof.typing import Array
 
 __all__ = ["Summary"]
 
-_OUTSIDE = 1e-9
-"""A smaller share of all rewards outside of windows is rounding: sums are made in two ways."""
-
 
 class Summary:
     """What the page shows of an experiment, from its `Counts`.
@@ -63,7 +60,7 @@ class Summary:
     """
 
     def __init__(self, journal: Journal, aim: Aim, *, costs: bool = False) -> None:
-        self.counts, self.aim, self.costs = Counts(journal, aim), aim, costs
+        self.counts = Counts(journal, aim, costs=costs)
         self._seen: tuple[Any, ...] = (0, None)  # nothing was compared yet
         self._table: Array = np.empty((0, 3))
         self._lead: dict[str, Any] = {}
@@ -75,69 +72,47 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the page shows, as JSON values; infinities are strings."""
-        counts, recipe, about = self.counts, self.counts.recipe, self._about()
-        self._compare(np.flatnonzero(counts.here).tolist(), about)
+        counts, recipe = self.counts, self.counts.recipe
+        self._compare(np.flatnonzero(counts.here).tolist())
         arms = self._in_order()
         control = None if recipe is None else recipe.control
         return {
             "read": 1.0 if counts.read == counts.ended else counts.read / counts.ended,
             "recipe": "" if recipe is None else recipe.text,
-            "aim": self.aim.name,
-            "mean": self.aim.level is None,
+            "aim": self.counts.aim.name,
+            "mean": self.counts.aim.level is None,
             "weighted": bool(counts.weighted),
-            "wait": json_number(about.window),
+            "wait": json_number(counts.window),
             "explore": 0.0 if recipe is None else recipe.explore,
             "floor": 0.0 if recipe is None else recipe.floor,
-            "aim_words": sentences.aim_words(self.aim, self.costs),
-            "costs": self.costs,
+            "aim_words": sentences.aim_words(self.counts.aim, self.counts.costs),
+            "costs": self.counts.costs,
             "outcomes": counts.ended,
             "customers": {
-                "known": about.known,
-                "units": about.units,
-                "waiting": about.waiting,
-                "outside": json_number(about.outside),
-                "words": about.customers,
+                "known": counts.customers,
+                "units": counts.units,
+                "waiting": counts.windows.open,
+                "outside": json_number(counts.outside),
+                "words": sentences.customers(counts, counts.customers),
             },
-            "silence": None if recipe is None else recipe.silence,
+            "silence": counts.silence,
             "rewards": "first" if recipe is None else recipe.rewards,
             "tickets": self._tickets(),
             "control": None if control is None else {"arm": control[0], "share": control[1]},
-            "pay": self._pay(about),
-            "exploring": sentences.exploring(about, counts.worth),
+            "pay": sentences.pay(counts),
+            "exploring": sentences.exploring(counts),
             "sound": sound(counts),
             "ignored": {why: [n, json_number(x)] for why, (n, x) in counts.ignored.items()},
             "state": _state(counts.notes),
             "notes": [note._asdict() for note in counts.notes][-LISTED:],
             "alarms": sum(note.kind == "alarm" for note in counts.notes),
             "lead": self._lead,
-            "arms": [self._arm(arm, about) for arm in arms[:LISTED]],
+            "arms": [self._arm(arm) for arm in arms[:LISTED]],
             "more_arms": max(0, len(arms) - LISTED),
             "history": counts.timeline.to_dict(list(counts.numbers), arms[:1]),
         }
 
-    def _about(self) -> sentences.About:
-        """Return what the sentences need to know."""
-        counts, recipe = self.counts, self.counts.recipe
-        told, revenue = (float(counts.by_arm[name].sum()) for name in ("sold", "revenue"))
-        outside = 0.0
-        if counts.units and not counts.resumed:
-            outside = told - revenue - counts.windows.waiting_for
-        return sentences.About(
-            aim=self.aim,
-            costs=self.costs,
-            control=None if recipe is None or recipe.control is None else recipe.control[0],
-            lost=recipe is None or recipe.silence is None,
-            positive=all(len(x.lows) == 0 or x.lows[0] >= 0 for x in counts.samples),
-            scale=counts.worth.scale,
-            ruled=counts.worth.ruled,
-            known=counts.customers,
-            waiting=counts.windows.open,
-            units=counts.units,
-            outside=outside if abs(outside) > _OUTSIDE * abs(told) else 0.0,
-            window=math.inf if recipe is None else float(recipe.wait),
-        )
-
-    def _compare(self, here: list[int], about: sentences.About) -> None:
+    def _compare(self, here: list[int]) -> None:
         """Compare the arms with all their rewards, if there is anything new.
 
         While the journal is still being read, this waits until there are twice as many rewards.
@@ -148,15 +123,14 @@ class Summary:
         early = counts.read < counts.ended and rewards < 2 * self._seen[0]
         if seen == self._seen or (early and counts.features == self._seen[1]):
             return
-        about = replace(about, known=int(counts.by_arm["customers"].sum()))
         self._seen, self._table, self._lifts = seen, np.empty((0, 3)), {}
         self._lead = {"arm": None, "sure": False}
         if not here:
-            self._lead |= {"words": sentences.TOO_EARLY, "how": about.judged}
+            self._lead |= {"words": sentences.TOO_EARLY, "how": sentences.judged(self.counts)}
         elif counts.weighted:
             self._lead_by_weights(here)
         else:
-            self._lead_by_rewards(here, about)
+            self._lead_by_rewards(here)
         if self._lead["sure"] and counts.again and not counts.units:
             so_far = self._lead["words"].partition(", and that is sure")[0]
             self._lead |= {"sure": False, "words": f"{so_far} so far. {sentences.RETURNED}"}
@@ -164,15 +138,15 @@ class Summary:
     def _lead_by_weights(self, here: list[int]) -> None:
         """Compare what each arm alone would have earned."""
         self._table = shown_alone(self.counts.worth, self.counts.weighted)
-        names = list(self.counts.numbers)
-        lead = lead_by_intervals([names[i] for i in here], self._table[here], costs=self.costs)
+        names = [name for name, i in self.counts.numbers.items() if i in here]
+        lead = lead_by_intervals(names, self._table[here], costs=self.counts.costs)
         self._lead |= {"arm": lead.arm, "sure": lead.sure} | sentences.weighted_words(lead)
 
-    def _lead_by_rewards(self, here: list[int], about: sentences.About) -> None:
+    def _lead_by_rewards(self, here: list[int]) -> None:
         """Compare the rewards of each arm."""
         names, samples = list(self.counts.numbers), self.counts.samples
-        comparison = compared(self.aim, names, samples, costs=self.costs)
-        self._table, how = comparison.table, [about.judged]
+        comparison = compared(self.counts.aim, names, samples, costs=self.counts.costs)
+        self._table, how = comparison.table, [sentences.judged(self.counts)]
         if self.counts.features:
             self._table = np.column_stack([comparison.values, np.full((len(names), 2), np.nan)])
             how.append("They are for the requests that got the arm, not for all requests.")
@@ -183,17 +157,18 @@ class Summary:
                 [part[i] for i in here] for part in (names, comparison.lows, comparison.highs)
             )
             comparison = replace(comparison, names=names, lows=lows, highs=highs)
-        how += sentences.lead_how(self.aim, comparison.statistic)
+        how += sentences.lead_how(self.counts.aim, comparison.statistic)
         if not all(sample.exact for sample in samples):
             how.append("Rewards are rounded to save memory; intervals allow for that.")
-        words = sentences.lead_words(about, comparison)
+        words = sentences.lead_words(self.counts, comparison)
         self._lead = {"words": words, "how": " ".join(how)}
         self._lead |= {"arm": comparison.lead.arm, "sure": comparison.lead.sure}
-        self._lifts = {} if about.control is None else lifts(comparison, about.control)
+        control = self.counts.control
+        self._lifts = {} if control is None else lifts(comparison, control)
 
     def _in_order(self) -> list[int]:
         """Return the arms, those on offer first, the best of them at the top."""
-        value = self._estimates[:, 0] if not self.costs else -self._estimates[:, 0]
+        value = self._estimates[:, 0] if not self.counts.costs else -self._estimates[:, 0]
         order: list[int] = np.lexsort((-value, np.isnan(value), ~self.counts.here)).tolist()
         return order
 
@@ -204,7 +179,7 @@ class Summary:
         table[: len(self._table)] = self._table
         return table
 
-    def _arm(self, number: int, about: sentences.About) -> dict[str, Any]:
+    def _arm(self, number: int) -> dict[str, Any]:
         """Return the row of an arm."""
         name, estimate = list(self.counts.numbers)[number], self._estimates[number].tolist()
         of = {key: float(values[number]) for key, values in self.counts.by_arm.items()}
@@ -222,7 +197,7 @@ class Summary:
             "conversion": _ratio(of["buyers"], of["customers"]),
             "basket": _ratio(of["sold"], of["orders"]),
             "per_customer": _ratio(of["revenue"], of["customers"]),
-            "lift": _lift(self._lifts.get(name), estimate[0], about),
+            "lift": _lift(self._lifts.get(name), estimate[0], positive=self.counts.positive),
             **dict(zip(("estimate", "low", "high"), map(json_number, estimate), strict=True)),
         }
 
@@ -230,8 +205,8 @@ class Summary:
         """Return how many requests there are, and what became of them."""
         with np.errstate(invalid="ignore"):
             of = {key: float(values.sum()) for key, values in self.counts.by_arm.items()}
-        recipe, missing = self.counts.recipe, int(of["requests"] - of["came"])
-        silent = missing if recipe is not None and recipe.silence is not None else 0
+        missing = int(of["requests"] - of["came"])
+        silent = 0 if self.counts.silence is None else missing
         return {
             "asked": int(of["requests"] + of["pending"] + of["pruned"]),
             "rewards": int(of["came"]),
@@ -243,21 +218,13 @@ class Summary:
             "cancelled": self.counts.cancelled,
         }
 
-    def _pay(self, about: sentences.About) -> dict[str, Any]:
-        """Say whether it paid, with the intervals so far."""
-        worth = self.counts.worth
-        control = worth.against_control() if about.control else None
-        even = worth.even.estimate() if self.aim.level is None else None
-        trail = [(at, *map(json_number, estimate[2:5])) for at, estimate in worth.trail]
-        return sentences.pay(about, control, even) | {"trail": trail}
 
-
-def _lift(gains: Lift | None, value: float, about: sentences.About) -> dict[str, Any] | None:
+def _lift(gains: Lift | None, value: float, *, positive: bool) -> dict[str, Any] | None:
     """Return a lift over the control, and in per cent of the control."""
     if gains is None:
         return None
     base = value - gains[0]
-    percents = [100 * gain / base if base > 0 and about.positive else math.nan for gain in gains]
+    percents = [100 * gain / base if base > 0 and positive else math.nan for gain in gains]
     return {"gain": [*map(json_number, gains)], "percent": [*map(json_number, percents)]}
 
 
