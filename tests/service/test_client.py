@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from callers import served
 from faults import KINDS, faulty
 
 from tailproof.live import Ticket, read
 from tailproof.live.config import Config, load
 from tailproof.service import AsyncClient, Client
-from tailproof.service.server import listening, server
 
 SHOP = """
 service.durable = false
@@ -63,13 +62,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
 
 @pytest.fixture(scope="module")
 def url(config: Config) -> Iterator[str]:
-    with listening(config) as (place, url):
-        service = server(config)
-        thread = threading.Thread(target=service.run, kwargs={"sockets": [place]})
-        thread.start()
+    with served(config) as (url, _):
         yield url
-        service.should_exit = True
-        thread.join()
 
 
 def test_ask_and_tell(url: str, client: Both) -> None:

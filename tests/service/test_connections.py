@@ -4,7 +4,6 @@ import resource
 import select
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,14 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from callers import Caller
+from callers import Caller, connected, served
 from servers import running
 
 from tailproof.live import Journal, SQLite
 from tailproof.live.config import load
 from tailproof.service import connections, experiments, routes
 from tailproof.service.app import create_app
-from tailproof.service.server import listening, server
 
 SHOP = """
 service.durable = false
@@ -53,14 +51,8 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(connections, "_SECONDS_TO_READ", 3.0)
     monkeypatch.setattr(connections, "_MOST", 8)
     monkeypatch.setattr(connections, "_closed", [0, 0.0])
-    config = load(written(tmp_path)).at(None, 0)
-    with listening(config) as (place, url):
-        service = server(config)
-        thread = threading.Thread(target=service.run, kwargs={"sockets": [place]})
-        thread.start()
+    with served(load(written(tmp_path)).at(None, 0)) as (url, _):
         yield url
-        service.should_exit = True
-        thread.join()
 
 
 def opened(url: str, sent: bytes) -> socket.socket:
@@ -174,11 +166,6 @@ def test_many_half_sent_requests_keep_nobody_out(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, files)
     lines = (tmp_path / "stderr").read_text().splitlines()
     assert len([line for line in lines if "/health" not in line]) <= 10
-
-
-def connected(url: str) -> None:
-    with httpx.Client(transport=httpx.HTTPTransport(retries=8), trust_env=False) as http:
-        assert http.get(f"{url}/health", timeout=60).status_code == 200
 
 
 def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from callers import Caller
+from callers import Caller, connected
 from fastapi import HTTPException
 from servers import running
 from typer.testing import CliRunner
@@ -356,6 +356,18 @@ def test_asks_that_nobody_waited_for_are_cancelled(http: Caller) -> None:
     assert "printable" in refused.json()["error"]
 
 
+def test_a_refused_ask_cancels_all_the_same(http: Caller) -> None:
+    """The client forgets those that went with a call that was answered."""
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    http.post(ASK, json={"ticket": "v1"})
+    assert http.post(ASK, json={"ticket": "#9", "cancel": ["v1"]}).status_code == 422
+    assert agent.standing().pending == 0
+    http.post(ASK, json={"ticket": "v2"})
+    refused = {"do": "ask", "offer": ["red", "red"], "cancel": ["v2"]}
+    assert http.post(ASK, json=refused).status_code == 422
+    assert agent.standing().pending == 0
+
+
 def test_a_unit_gets_the_same_arm(http: Caller) -> None:
     arms = {http.post(ASK, json={"unit": "user 7"}).json()["arm"] for _ in range(10)}
     assert len(arms) == 1
@@ -566,11 +578,6 @@ def kept(file: Path, answers: dict[str, Any]) -> None:
         if "status" in answer:
             assert rows.loc[ticket, "status"] in ("told", "pending")
     log.journal.close()
-
-
-def connected(url: str) -> None:
-    with httpx.Client(transport=httpx.HTTPTransport(retries=8), trust_env=False) as http:
-        assert http.get(f"{url}/health", timeout=60).status_code == 200
 
 
 def test_stopped_and_started_again_nothing_answered_is_lost(tmp_path: Path) -> None:

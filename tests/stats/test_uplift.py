@@ -331,11 +331,13 @@ def test_costs_are_saved(journal: Journal) -> None:
 def test_alarms_are_told(journal: Journal) -> None:
     write(journal, 300)
     with journal.transaction():
-        journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
+        for _ in range(60):
+            journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
     found = summary_of(journal).to_dict()
     assert found["sound"]["words"] == "Nothing looks wrong."  # there is nothing to do
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
+    assert (found["alarms"], len(found["notes"])) == (60, 50)
 
 
 def test_an_agent_with_a_control_group_is_told_apart() -> None:
