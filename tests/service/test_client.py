@@ -146,6 +146,13 @@ def test_every_fault_gives_the_default_in_time(
             client(url, call, timeout=0.05)
 
 
+def test_no_answer_is_unpacked(client: Both, caplog: pytest.LogCaptureFixture) -> None:
+    """64 kB of gzip can be 64 MB of zeros, for which the other callers of a thread would wait."""
+    with faulty("gzip") as (url, _):
+        client(url, ("ask", "shop"), default="red", timeout=0.2)
+    assert "the answer is compressed" in caplog.text
+
+
 def test_a_late_thread_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
     with faulty("good") as (url, bodies), Client(url, default="red", timeout=0.05) as client:
         client._runs.call_soon_threadsafe(time.sleep, 0.5)

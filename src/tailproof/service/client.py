@@ -68,7 +68,9 @@ class _Base:
         if default is not None:
             Offer.of([default])
         self.url, self.default = url.rstrip("/"), default
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {"Accept-Encoding": "identity"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
         self._connect()
         self._clock, self._failures, self._next = time.monotonic, 0, 0.0
         self._orphans: dict[str, dict[str, None]] = defaultdict(dict)
@@ -210,7 +212,9 @@ class _Base:
     async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
         text = b""
         async with self._http.stream("POST", path, json=body) as answer:
-            async for piece in answer.aiter_bytes():
+            if "Content-Encoding" in answer.headers:
+                raise ValueError("the answer is compressed")  # to unpack it could take any time
+            async for piece in answer.aiter_raw():
                 text += piece
                 if len(text) > _LARGEST:
                     raise ValueError("the answer is too long")
