@@ -326,7 +326,7 @@ def test_cells_are_fewer_where_arms_are_many() -> None:
     agent, clock = Agent(UCB1(), ":memory:"), Clock()
     agent.ask([f"arm {i}" for i in range(500)])
     summary = caught_up(agent, clock)
-    assert {sample.most for sample in summary.counts.samples} == {4096}
+    assert {sample.most for sample in summary.counts.followed.samples} == {4096}
 
 
 def test_infinite_rewards_are_words() -> None:

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from tailproof.checks import number, require
 from tailproof.extras import import_extra
+from tailproof.formatting import json_number
 from tailproof.live import Ask, Status, Tell, Ticket
 from tailproof.live.acts import LONGEST_ID
 from tailproof.live.offer import Features, Offer
@@ -98,9 +99,7 @@ class _Base:
 
     def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
         """Return the body of a tell; invalid arguments raise ``ValueError``."""
-        value = Tell(ticket, reward, event).reward
-        words = {float("inf"): "Infinity", -float("inf"): "-Infinity"}
-        body = {"ticket": ticket, "reward": words.get(value, value)}
+        body = {"ticket": ticket, "reward": json_number(Tell(ticket, reward, event).reward)}
         return body if event is None else body | {"event": event}
 
     def _ticket(self, name: str, answer: _Outcome) -> Ticket:

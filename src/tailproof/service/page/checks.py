@@ -53,14 +53,14 @@ def sound(counts: Counts) -> dict[str, Any]:
 
 
 def _of_control(counts: Counts) -> Iterator[Check]:
-    if not counts.worth.controls:
+    if not counts.followed.worth.controls:
         return
     shares = "; ".join(
         f"{drawn:,} of {n:,} decisions, {drawn / n:.2%}, were control, and {share:.2%} "
         "are configured"
-        for share, (drawn, n) in counts.worth.controls.items()
+        for share, (drawn, n) in counts.followed.worth.controls.items()
     )
-    fine = counts.worth.ratio_evidence() < _ALARM
+    fine = counts.followed.worth.ratio_evidence() < _ALARM
     if not fine:
         shares += (
             ". That is no chance (evidence above 1000 to 1): requests are lost or sent "

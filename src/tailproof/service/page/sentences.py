@@ -82,7 +82,7 @@ def _unit(counts: Counts) -> str:
 
 def _capped(counts: Counts) -> str:
     """Say how rewards are cut; nothing for quantiles."""
-    scale = counts.worth.scale
+    scale = counts.followed.worth.scale
     if scale is None or counts.aim.level is not None:
         return ""
     ends = f"at {amount(scale.high)}"
@@ -96,11 +96,11 @@ def _capped(counts: Counts) -> str:
 
 def customers(counts: Counts, known: int) -> str:
     """Say whose rewards are counted, and whose are not."""
-    span, waiting = spelled(counts.window), counts.windows.open
-    if not (counts.units or known):
+    span, waiting = spelled(counts.window), counts.followed.windows.open
+    if not (counts.followed.units or known):
         due = f": a request has it {span} after it came" if math.isfinite(counts.window) else ""
         return f"No outcome is known yet{due}."
-    if not counts.units:
+    if not counts.followed.units:
         return (
             "Requests name no unit, so each request is taken to be another customer: if "
             "customers return, name them in every ask."
@@ -127,7 +127,7 @@ def customers(counts: Counts, known: int) -> str:
 def judged(counts: Counts) -> str:
     """Say by which number an arm is judged, and for how many customers it is known."""
     known = int(counts.by_arm["customers"].sum())
-    what = "what each of its customers brought" if counts.units else "all its rewards"
+    what = "what each of its customers brought" if counts.followed.units else "all its rewards"
     return f"Each arm is judged by {what}: {aim_words(counts.aim)}. {customers(counts, known)}"
 
 
@@ -236,7 +236,7 @@ def weighted_words(lead: Lead) -> dict[str, str]:
 
 def pay(counts: Counts) -> dict[str, Any]:
     """Say how much more the rule earned than the control group and an even split."""
-    worth, mean, rows = counts.worth, counts.aim.level is None, []
+    worth, mean, rows = counts.followed.worth, counts.aim.level is None, []
     if counts.control and (estimate := worth.against_control()):
         rows.append(_gain(counts, "control", f"the control group ({counts.control})", estimate))
     how = [_PAID_SHARES]
@@ -268,11 +268,11 @@ def _gain(counts: Counts, against: str, name: str, estimate: Estimate) -> dict[s
     ends = sorted(sign * end for end in (estimate.low, estimate.high))
     gains = [sign * estimate.difference, *ends]
     whole = abs(estimate.other)
-    many = estimate.requests * (1.0 if against == "served" else counts.worth.ruled)
+    many = estimate.requests * (1.0 if against == "served" else counts.followed.worth.ruled)
     triples = {
         "gain": gains,
         "percent": [
-            100 * gain / whole if counts.positive and whole else math.nan for gain in gains
+            100 * gain / whole if counts.followed.positive and whole else math.nan for gain in gains
         ],
         "total": [gain * many if counts.aim.level is None else math.nan for gain in gains],
     }
@@ -331,9 +331,10 @@ def _in_all(counts: Counts, row: dict[str, Any]) -> str:
     total, low, high = (math.nan if x is None else _rounded(float(x)) for x in row["total"])
     if not math.isfinite(total + low + high):
         return ""
+    many = counts.followed.worth.ruled * row["requests"]
     return (
-        f" That is {amount(total)} in all for the {counts.worth.ruled * row['requests']:,.0f} "
-        f"{counts.noun}s that it decided for; {_between(low, high)}."
+        f" That is {amount(total)} in all for the {many:,.0f} {counts.noun}s that it decided for; "
+        f"{_between(low, high)}."
     )
 
 
@@ -344,12 +345,12 @@ def _rounded(x: float) -> float:
 def _beyond(counts: Counts, row: dict[str, Any]) -> str:
     """Name the cap, and the difference without it, if it cut anything."""
     raw, count = row["uncapped"], row["beyond"]
-    scale = counts.worth.scale
+    scale = counts.followed.worth.scale
     if scale is None or not count or not isinstance(raw, float):
         return ""
     decide = ", and these decide" if raw * float(row["gain"][0]) < 0 else ""
-    what = counts.noun if counts.units else "reward"
-    total = _rounded(raw * counts.worth.ruled * row["requests"])
+    what = counts.noun if counts.followed.units else "reward"
+    total = _rounded(raw * counts.followed.worth.ruled * row["requests"])
     return (
         f" Rewards are capped, now at {amount(scale.high)}, and {count:,} {what}"
         f"{' was' if count == 1 else 's were'} beyond the cap{decide}: without a cap it is "
@@ -359,16 +360,15 @@ def _beyond(counts: Counts, row: dict[str, Any]) -> str:
 
 def _assumed(counts: Counts) -> str:
     """Name the conditions."""
-    lost = "; whether a reward is lost or slow does not depend on the arm and its size"
-    return (
-        f"{customers(counts, counts.customers)} Assumed: one {counts.noun} does not change the "
-        f"reward of another{lost if counts.silence is None else ''}."
-    )
+    assumed = f"Assumed: one {counts.noun} does not change the reward of another"
+    if counts.silence is None:
+        assumed += "; whether a reward is lost or slow does not depend on the arm and its size"
+    return f"{customers(counts, counts.followed.count)} {assumed}."
 
 
 def exploring(counts: Counts) -> dict[str, Any]:
     """Say how much more the policy's own choice would have earned at the other requests."""
-    worth = counts.worth
+    worth = counts.followed.worth
     drawn, decisions = (sum(part) for part in zip((0, 0), *worth.controls.values(), strict=True))
     shares = f" {drawn:,} of {decisions:,} decisions were the control group." if decisions else ""
     estimate = worth.exploring.estimate()

@@ -89,11 +89,11 @@ class Summary:
             "costs": self.counts.costs,
             "outcomes": counts.ended,
             "customers": {
-                "known": counts.customers,
-                "units": counts.units,
-                "waiting": counts.windows.open,
+                "known": counts.followed.count,
+                "units": counts.followed.units,
+                "waiting": counts.followed.windows.open,
                 "outside": json_number(counts.outside),
-                "words": sentences.customers(counts, counts.customers),
+                "words": sentences.customers(counts, counts.followed.count),
             },
             "silence": counts.silence,
             "rewards": "first" if recipe is None else recipe.rewards,
@@ -119,7 +119,7 @@ class Summary:
         """
         counts = self.counts
         rewards = int(counts.by_arm["rewards"].sum())
-        seen = rewards, counts.features, len(counts.numbers), here, counts.customers
+        seen = rewards, counts.features, len(counts.numbers), here, counts.followed.count
         early = counts.read < counts.ended and rewards < 2 * self._seen[0]
         if seen == self._seen or (early and counts.features == self._seen[1]):
             return
@@ -131,20 +131,20 @@ class Summary:
             self._lead_by_weights(here)
         else:
             self._lead_by_rewards(here)
-        if self._lead["sure"] and counts.again and not counts.units:
+        if self._lead["sure"] and counts.again and not counts.followed.units:
             so_far = self._lead["words"].partition(", and that is sure")[0]
             self._lead |= {"sure": False, "words": f"{so_far} so far. {sentences.RETURNED}"}
 
     def _lead_by_weights(self, here: list[int]) -> None:
         """Compare what each arm alone would have earned."""
-        self._table = shown_alone(self.counts.worth, self.counts.weighted)
+        self._table = shown_alone(self.counts.followed.worth, self.counts.weighted)
         names = [name for name, i in self.counts.numbers.items() if i in here]
         lead = lead_by_intervals(names, self._table[here], costs=self.counts.costs)
         self._lead |= {"arm": lead.arm, "sure": lead.sure} | sentences.weighted_words(lead)
 
     def _lead_by_rewards(self, here: list[int]) -> None:
         """Compare the rewards of each arm."""
-        names, samples = list(self.counts.numbers), self.counts.samples
+        names, samples = list(self.counts.numbers), self.counts.followed.samples
         comparison = compared(self.counts.aim, names, samples, costs=self.counts.costs)
         self._table, how = comparison.table, [sentences.judged(self.counts)]
         if self.counts.features:
@@ -197,9 +197,17 @@ class Summary:
             "conversion": _ratio(of["buyers"], of["customers"]),
             "basket": _ratio(of["sold"], of["orders"]),
             "per_customer": _ratio(of["revenue"], of["customers"]),
-            "lift": _lift(self._lifts.get(name), estimate[0], positive=self.counts.positive),
+            "lift": self._lift(name, estimate[0]),
             **dict(zip(("estimate", "low", "high"), map(json_number, estimate), strict=True)),
         }
+
+    def _lift(self, name: str, value: float) -> dict[str, Any] | None:
+        """Return the lift of an arm over the control, and in per cent of the control."""
+        if (gains := self._lifts.get(name)) is None:
+            return None
+        base, sound = value - gains[0], self.counts.followed.positive
+        percents = [100 * gain / base if base > 0 and sound else math.nan for gain in gains]
+        return {"gain": [*map(json_number, gains)], "percent": [*map(json_number, percents)]}
 
     def _tickets(self) -> dict[str, Any]:
         """Return how many requests there are, and what became of them."""
@@ -217,15 +225,6 @@ class Summary:
             "lost": missing - silent,
             "cancelled": self.counts.cancelled,
         }
-
-
-def _lift(gains: Lift | None, value: float, *, positive: bool) -> dict[str, Any] | None:
-    """Return a lift over the control, and in per cent of the control."""
-    if gains is None:
-        return None
-    base = value - gains[0]
-    percents = [100 * gain / base if base > 0 and positive else math.nan for gain in gains]
-    return {"gain": [*map(json_number, gains)], "percent": [*map(json_number, percents)]}
 
 
 def _ratio(part: float, of: float) -> float | str | None:
