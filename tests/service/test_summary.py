@@ -238,6 +238,18 @@ def test_an_arm_that_is_no_longer_offered_leads_no_more() -> None:
     assert [arm["name"] for arm in found["arms"] if not arm["here"]] == ["old"]
 
 
+def test_an_arm_of_two_offers_is_there_while_one_of_them_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the offers that were read together, the one that came first is asked for to the end."""
+    monkeypatch.setattr("tailproof.service.page.counts._LATELY", 5)
+    agent, clock = Agent(UCB1(), ":memory:"), Clock()
+    for offer in (["a", "b"], ["a", "b", "old"], *[["a", "b"]] * 20):
+        agent.tell(agent.ask(offer).id, 1.0)
+    arms = caught_up(agent, clock).to_dict()["arms"]
+    assert {arm["name"]: arm["here"] for arm in arms} == {"a": True, "b": True, "old": False}
+
+
 def told(rewards: dict[str, list[float]], aim: Aim, features: bool = False) -> dict[str, Any]:
     """Return the summary of an agent that was told these rewards."""
     policy: Policy[Any] = LinStudentUCB() if features else UCB1()
