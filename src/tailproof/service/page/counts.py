@@ -114,6 +114,11 @@ class Counts:
         return None if given is None else float(given)
 
     @property
+    def dependent(self) -> bool:
+        """Whether units came back, and each of their rewards counts, although they are alike."""
+        return self.again > 0 and not self.followed.units
+
+    @property
     def outside(self) -> float:
         """The sum of rewards of requests after their customer's window."""
         if not self.followed.units or self.followed.restored:

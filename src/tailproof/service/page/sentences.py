@@ -14,7 +14,6 @@ from tailproof.stats.uplift import Estimate
 
 __all__ = [
     "BY_FEATURES",
-    "RETURNED",
     "TOO_EARLY",
     "aim_words",
     "customers",
@@ -35,7 +34,7 @@ BY_FEATURES = (
     "The policy chose arms by features, so these estimates cannot tell which arm leads; "
     "`tailproof judge` can."
 )
-RETURNED = (
+_RETURNED = (
     "Units came back, and rewards of one unit that do not add up are not independent: nothing is "
     "called sure. `tailproof judge` counts units."
 )
@@ -192,6 +191,8 @@ def lead_words(counts: Counts, comparison: Comparison) -> str:
         return TOO_EARLY
     if len(names) == 1:
         return f"{lead.arm} is the only arm."
+    if lead.sure and counts.dependent:
+        return f"{lead.arm} leads so far. {_RETURNED}"
     if lead.sure:
         return (
             f"{lead.arm} leads, and that is sure: the evidence over every other arm holds at any "
@@ -223,10 +224,12 @@ def lead_words(counts: Counts, comparison: Comparison) -> str:
     )
 
 
-def weighted_words(lead: Lead) -> dict[str, str]:
+def weighted_words(counts: Counts, lead: Lead) -> dict[str, str]:
     """Say which arm alone would have earned most."""
     if lead.arm is None:
         said = TOO_EARLY
+    elif lead.sure and counts.dependent:
+        said = f"Alone, {lead.arm} would earn most so far. {_RETURNED}"
     elif lead.sure:
         said = f"Alone, {lead.arm} would earn most, and that is sure."
     else:

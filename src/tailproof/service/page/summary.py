@@ -79,14 +79,14 @@ class Summary:
         return {
             "read": 1.0 if counts.read == counts.ended else counts.read / counts.ended,
             "recipe": "" if recipe is None else recipe.text,
-            "aim": self.counts.aim.name,
-            "mean": self.counts.aim.level is None,
+            "aim": counts.aim.name,
+            "mean": counts.aim.level is None,
             "weighted": bool(counts.weighted),
             "wait": json_number(counts.window),
             "explore": 0.0 if recipe is None else recipe.explore,
             "floor": 0.0 if recipe is None else recipe.floor,
-            "aim_words": sentences.aim_words(self.counts.aim, self.counts.costs),
-            "costs": self.counts.costs,
+            "aim_words": sentences.aim_words(counts.aim, counts.costs),
+            "costs": counts.costs,
             "outcomes": counts.ended,
             "customers": {
                 "known": counts.followed.count,
@@ -126,28 +126,27 @@ class Summary:
         self._seen, self._table, self._lifts = seen, np.empty((0, 3)), {}
         self._lead = {"arm": None, "sure": False}
         if not here:
-            self._lead |= {"words": sentences.TOO_EARLY, "how": sentences.judged(self.counts)}
+            self._lead |= {"words": sentences.TOO_EARLY, "how": sentences.judged(counts)}
         elif counts.weighted:
             self._lead_by_weights(here)
         else:
             self._lead_by_rewards(here)
-        if self._lead["sure"] and counts.again and not counts.followed.units:
-            so_far = self._lead["words"].partition(", and that is sure")[0]
-            self._lead |= {"sure": False, "words": f"{so_far} so far. {sentences.RETURNED}"}
+        self._lead["sure"] &= not counts.dependent
 
     def _lead_by_weights(self, here: list[int]) -> None:
         """Compare what each arm alone would have earned."""
-        self._table = shown_alone(self.counts.followed.worth, self.counts.weighted)
-        names = [name for name, i in self.counts.numbers.items() if i in here]
-        lead = lead_by_intervals(names, self._table[here], costs=self.counts.costs)
-        self._lead |= {"arm": lead.arm, "sure": lead.sure} | sentences.weighted_words(lead)
+        counts = self.counts
+        self._table = shown_alone(counts.followed.worth, counts.weighted)
+        names = [name for name, i in counts.numbers.items() if i in here]
+        lead = lead_by_intervals(names, self._table[here], costs=counts.costs)
+        self._lead |= {"arm": lead.arm, "sure": lead.sure} | sentences.weighted_words(counts, lead)
 
     def _lead_by_rewards(self, here: list[int]) -> None:
         """Compare the rewards of each arm."""
-        names, samples = list(self.counts.numbers), self.counts.followed.samples
-        comparison = compared(self.counts.aim, names, samples, costs=self.counts.costs)
-        self._table, how = comparison.table, [sentences.judged(self.counts)]
-        if self.counts.features:
+        counts, names = self.counts, list(self.counts.numbers)
+        comparison = compared(counts.aim, names, counts.followed.samples, costs=counts.costs)
+        self._table, how = comparison.table, [sentences.judged(counts)]
+        if counts.features:
             self._table = np.column_stack([comparison.values, np.full((len(names), 2), np.nan)])
             how.append("They are for the requests that got the arm, not for all requests.")
             self._lead |= {"words": sentences.BY_FEATURES, "how": " ".join(how)}
@@ -157,14 +156,13 @@ class Summary:
                 [part[i] for i in here] for part in (names, comparison.lows, comparison.highs)
             )
             comparison = replace(comparison, names=names, lows=lows, highs=highs)
-        how += sentences.lead_how(self.counts.aim, comparison.statistic)
-        if not all(sample.exact for sample in samples):
+        how += sentences.lead_how(counts.aim, comparison.statistic)
+        if not all(sample.exact for sample in counts.followed.samples):
             how.append("Rewards are rounded to save memory; intervals allow for that.")
-        words = sentences.lead_words(self.counts, comparison)
+        words = sentences.lead_words(counts, comparison)
         self._lead = {"words": words, "how": " ".join(how)}
         self._lead |= {"arm": comparison.lead.arm, "sure": comparison.lead.sure}
-        control = self.counts.control
-        self._lifts = {} if control is None else lifts(comparison, control)
+        self._lifts = {} if counts.control is None else lifts(comparison, counts.control)
 
     def _in_order(self) -> list[int]:
         """Return the arms, those on offer first, the best of them at the top."""
