@@ -122,7 +122,7 @@ def measure(tickets: int) -> None:
         row(table, f"the first read in {len(steps)} steps, ms each", steps, "")
         journal, refreshes, texts = SQLite(path, durable=False), [], []
         for _ in range(LOOKS):
-            write(journal, summary.ended, 1050)
+            write(journal, summary.counts.ended, 1050)
             start = time.process_time()
             summary.refresh()
             refreshes.append(time.process_time() - start)

@@ -12,6 +12,7 @@ __all__ = [
     "difference",
     "gigabytes",
     "interval",
+    "json_number",
     "listed",
     "moment",
     "natural_key",
@@ -202,6 +203,17 @@ def gigabytes(size: float) -> str:
     '22.4 GiB'
     """
     return f"{size / 2**30:.3g} GiB"
+
+
+def json_number(x: float) -> float | str | None:
+    """Return a number as JSON allows: None for NaN, strings for infinities.
+
+    >>> json_number(0.5), json_number(-math.inf), json_number(math.nan)
+    (0.5, '-Infinity', None)
+    """
+    if math.isfinite(x):
+        return x
+    return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
 def often(count: int) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from callers import served
 from faults import KINDS, faulty
 
 from tailproof.live import Ticket, read
 from tailproof.live.config import Config, load
 from tailproof.service import AsyncClient, Client
-from tailproof.service.server import listening, server
 
 SHOP = """
 service.durable = false
@@ -63,13 +62,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
 
 @pytest.fixture(scope="module")
 def url(config: Config) -> Iterator[str]:
-    with listening(config) as (place, url):
-        service = server(config)
-        thread = threading.Thread(target=service.run, kwargs={"sockets": [place]})
-        thread.start()
+    with served(config) as (url, _):
         yield url
-        service.should_exit = True
-        thread.join()
 
 
 def test_ask_and_tell(url: str, client: Both) -> None:
@@ -150,6 +144,13 @@ def test_every_fault_gives_the_default_in_time(
     for call in calls:
         with pytest.raises((ConnectionError, ValueError), match=r"no answer from|is this a tailp"):
             client(url, call, timeout=0.05)
+
+
+def test_no_answer_is_unpacked(client: Both, caplog: pytest.LogCaptureFixture) -> None:
+    """64 kB of gzip can be 64 MB of zeros, for which the other callers of a thread would wait."""
+    with faulty("gzip") as (url, _):
+        client(url, ("ask", "shop"), default="red", timeout=0.2)
+    assert "the answer is compressed" in caplog.text
 
 
 def test_a_late_thread_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:

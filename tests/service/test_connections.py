@@ -4,7 +4,6 @@ import resource
 import select
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,15 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from callers import Caller
+from callers import Caller, connected, served
 from servers import running
 
 from tailproof.live import Journal, SQLite
 from tailproof.live.config import load
-from tailproof.service import connections, health
+from tailproof.service import connections, experiments, routes
 from tailproof.service.app import create_app
-from tailproof.service.routes import logs
-from tailproof.service.server import listening, server
 
 SHOP = """
 service.durable = false
@@ -54,14 +51,8 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(connections, "_SECONDS_TO_READ", 3.0)
     monkeypatch.setattr(connections, "_MOST", 8)
     monkeypatch.setattr(connections, "_closed", [0, 0.0])
-    config = load(written(tmp_path)).at(None, 0)
-    with listening(config) as (place, url):
-        service = server(config)
-        thread = threading.Thread(target=service.run, kwargs={"sockets": [place]})
-        thread.start()
+    with served(load(written(tmp_path)).at(None, 0)) as (url, _):
         yield url
-        service.should_exit = True
-        thread.join()
 
 
 def opened(url: str, sent: bytes) -> socket.socket:
@@ -140,7 +131,7 @@ def test_who_does_not_read_the_log_gives_it_up(
             while True:
                 yield "x" * 65536
 
-    monkeypatch.setattr(logs, "csv_pieces", endless)
+    monkeypatch.setattr(routes, "csv_pieces", endless)
     with closing(sqlite3.connect(tmp_path / "shop.db", timeout=0)) as other:
 
         def checkpointed() -> bool:
@@ -177,11 +168,6 @@ def test_many_half_sent_requests_keep_nobody_out(tmp_path: Path) -> None:
     assert len([line for line in lines if "/health" not in line]) <= 10
 
 
-def connected(url: str) -> None:
-    with httpx.Client(transport=httpx.HTTPTransport(retries=8), trust_env=False) as http:
-        assert http.get(f"{url}/health", timeout=60).status_code == 200
-
-
 def test_workers_end_with_their_supervisor(tmp_path: Path) -> None:
     file = written(tmp_path)
     with running(file, "--workers", "2") as (process, url):
@@ -205,8 +191,8 @@ def http(tmp_path: Path) -> Iterator[Caller]:
 def test_health_is_that_a_commit_could_be_made(
     http: Caller, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_KEPT", 0.0)
-    monkeypatch.setattr(health, "_LIMIT", 0.2)
+    monkeypatch.setattr(experiments, "_KEPT", 0.0)
+    monkeypatch.setattr(experiments, "_LIMIT", 0.2)
     assert http.get("/health").json()["status"] == "ok"
     with closing(sqlite3.connect(tmp_path / "shop.db")) as other:
         other.execute("BEGIN IMMEDIATE")  # as a worker that was stopped inside a transaction
@@ -215,13 +201,13 @@ def test_health_is_that_a_commit_could_be_made(
             assert (answer.status_code, answer.json()["status"]) == (503, "failing")
         other.execute("ROLLBACK")
     until(lambda: http.get("/health").status_code == 200)
-    assert [record.message for record in caplog.records] == ["unhealthy: no commit within 0.2 s"]
+    assert caplog.messages == ["unhealthy: shop: no commit within 0.2 s"]
 
 
 def test_a_full_disk_is_not_healthy(
     http: Caller, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_KEPT", 0.0)
+    monkeypatch.setattr(experiments, "_KEPT", 0.0)
 
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")

@@ -106,7 +106,7 @@ def test_a_journal_that_cannot_be_read_is_tried_again(
 def test_each_request_reads_on_in_a_long_journal_and_waits_for_no_other(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 10)
+    monkeypatch.setattr("tailproof.service.page.counts._CHUNK", 10)
     monkeypatch.setattr("tailproof.service.page.pages._PATIENCE", 0.0)
     with Caller(create_app(config)) as client:
         for reward in range(30):

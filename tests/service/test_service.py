@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from callers import Caller
+from callers import Caller, connected
 from fastapi import HTTPException
 from servers import running
 from typer.testing import CliRunner
@@ -29,8 +29,8 @@ from tailproof.cli import app
 from tailproof.live import SQLite, read
 from tailproof.live.config import Config, load
 from tailproof.service.app import create_app
-from tailproof.service.middleware import MOST_BYTES, _Body
-from tailproof.service.routes.decisions import _unwritten
+from tailproof.service.middleware import MOST_BYTES, Middleware
+from tailproof.service.routes import _unwritten
 from tailproof.service.server import LOGGING, JsonLines
 
 SHOP = """
@@ -356,6 +356,18 @@ def test_asks_that_nobody_waited_for_are_cancelled(http: Caller) -> None:
     assert "printable" in refused.json()["error"]
 
 
+def test_a_refused_ask_cancels_all_the_same(http: Caller) -> None:
+    """The client forgets those that went with a call that was answered."""
+    agent = http.app.state.experiments["shop"].agent  # type: ignore[attr-defined]
+    http.post(ASK, json={"ticket": "v1"})
+    assert http.post(ASK, json={"ticket": "#9", "cancel": ["v1"]}).status_code == 422
+    assert agent.standing().pending == 0
+    http.post(ASK, json={"ticket": "v2"})
+    refused = {"do": "ask", "offer": ["red", "red"], "cancel": ["v2"]}
+    assert http.post(ASK, json=refused).status_code == 422
+    assert agent.standing().pending == 0
+
+
 def test_a_unit_gets_the_same_arm(http: Caller) -> None:
     arms = {http.post(ASK, json={"unit": "user 7"}).json()["arm"] for _ in range(10)}
     assert len(arms) == 1
@@ -568,11 +580,6 @@ def kept(file: Path, answers: dict[str, Any]) -> None:
     log.journal.close()
 
 
-def connected(url: str) -> None:
-    with httpx.Client(transport=httpx.HTTPTransport(retries=8), trust_env=False) as http:
-        assert http.get(f"{url}/health", timeout=60).status_code == 200
-
-
 def test_stopped_and_started_again_nothing_answered_is_lost(tmp_path: Path) -> None:
     file = written(tmp_path)
     with running(file) as (process, url):
@@ -614,12 +621,14 @@ def test_errors_that_may_name_hosts_are_not_shown() -> None:
 
 def test_the_pieces_of_a_body_are_counted_together() -> None:
     async def piece() -> Any:
-        return {"type": "http.request", "body": bytes(MOST_BYTES // 2 + 1)}
+        return {"type": "http.request", "body": bytes(MOST_BYTES // 2 + 1), "more_body": True}
 
-    async def two() -> None:
-        receive = _Body(piece)
+    async def two_pieces(_: Any, receive: Any, __: Any) -> None:
         await receive()
-        with pytest.raises(HTTPException):
+        with pytest.raises(HTTPException, match="413"):
             await receive()
 
-    asyncio.run(two())
+    scope: Any = {"type": "http", "method": "POST", "path": ASK}
+    scope["headers"] = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    limited = Middleware(two_pieces, None, (), set(), lambda *_: None)
+    asyncio.run(limited(scope, piece, piece))  # type: ignore[arg-type]

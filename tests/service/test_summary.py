@@ -1,12 +1,10 @@
 """Summaries against the journals that they follow."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from tailproof import (
     UCB1,
@@ -17,16 +15,13 @@ from tailproof import (
     Median,
     Negated,
     Quantile,
-    ThompsonSampling,
 )
 from tailproof.live import Agent, import_history, open_journal, prune, read
 from tailproof.policies.base import Policy
-from tailproof.service.page.summary import Summary, compared
-from tailproof.service.page.timeline import History
+from tailproof.service.page.summary import Summary
 from tailproof.stats.aims import Aim
-from tailproof.stats.comparison import Comparison, Lead
-from tailproof.stats.histograms import Histogram
-from tailproof.typing import Array
+from tailproof.stats.any_look import compared
+from tailproof.stats.comparison import Comparison
 
 WAIT = 100.0
 LAWS = {"red": 0.0, "blue": 2.0, "<b>green</b>": 1.0}
@@ -130,7 +125,7 @@ def test_following_is_reading_from_the_start(monkeypatch: pytest.MonkeyPatch) ->
         use(agent, clock, 130, seed=part)
         for one in following:
             one.refresh()
-    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 250)  # many chunks of other sizes
+    monkeypatch.setattr("tailproof.service.page.counts._CHUNK", 250)  # many chunks of other sizes
     for one, aim in zip(following, aims, strict=True):
         pair = one.to_dict(), caught_up(agent, clock, aim).to_dict()
         first, second = pair
@@ -195,26 +190,6 @@ def test_estimates_and_intervals_are_those_of_all_rewards() -> None:
         np.testing.assert_array_equal(shown, found.table)
 
 
-def test_rewards_that_are_rounded_stay_within_what_is_said() -> None:
-    """With more different rewards than cells, intervals are a little wider, never narrower."""
-    rng = np.random.default_rng(4)
-    rewards = [np.exp(rng.standard_normal(40_000)) * (1 + 0.1 * arm) for arm in range(2)]
-    names, samples = ["a", "b"], [Histogram(4096), Histogram(4096)]
-    for sample, own in zip(samples, rewards, strict=True):
-        sample.add(own)
-        assert not sample.exact
-    for aim in (Median(), CappedMean(0.9), Quantile(0.8)):
-        ranked = [np.sort(own) for own in rewards]
-        rounded = compared(aim, names, samples)
-        exact = Comparison.of(rounded.statistic, names, ranked, any_look=True)
-        wide, narrow = rounded.table, exact.table
-        assert np.all(wide[:, 1] <= narrow[:, 1] * (1 + 1e-9))
-        assert np.all(wide[:, 2] >= narrow[:, 2] * (1 - 1e-9))
-        np.testing.assert_allclose(wide, narrow, rtol=0.005)
-        assert rounded.lead == exact.lead == Lead("b", True, ())
-    assert compared(Mean(), names, samples).lead == Lead("b", False, ("a",))
-
-
 @pytest.mark.parametrize(("costs", "best"), [(False, "b"), (True, "a")])
 def test_who_leads_and_how_sure_that_is(costs: bool, best: str) -> None:
     policy: Policy[Any] = Negated(UCB1()) if costs else UCB1()
@@ -261,6 +236,18 @@ def test_an_arm_that_is_no_longer_offered_leads_no_more() -> None:
     found = caught_up(agent, clock).to_dict()
     assert found["lead"]["arm"] == "b"
     assert [arm["name"] for arm in found["arms"] if not arm["here"]] == ["old"]
+
+
+def test_an_arm_of_two_offers_is_there_while_one_of_them_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the offers that were read together, the one that came first is asked for to the end."""
+    monkeypatch.setattr("tailproof.service.page.counts._LATELY", 5)
+    agent, clock = Agent(UCB1(), ":memory:"), Clock()
+    for offer in (["a", "b"], ["a", "b", "old"], *[["a", "b"]] * 20):
+        agent.tell(agent.ask(offer).id, 1.0)
+    arms = caught_up(agent, clock).to_dict()["arms"]
+    assert {arm["name"]: arm["here"] for arm in arms} == {"a": True, "b": True, "old": False}
 
 
 def told(rewards: dict[str, list[float]], aim: Aim, features: bool = False) -> dict[str, Any]:
@@ -339,7 +326,7 @@ def test_arms_are_compared_again_only_if_there_is_something_new(
     summary.refresh()
     summary.to_dict()
     assert len(calls) == 2
-    monkeypatch.setattr("tailproof.service.page.summary._CHUNK", 20)
+    monkeypatch.setattr("tailproof.service.page.counts._CHUNK", 20)
     late = Summary(agent.journal, Median())
     while not late.refresh():
         late.to_dict()
@@ -351,7 +338,7 @@ def test_cells_are_fewer_where_arms_are_many() -> None:
     agent, clock = Agent(UCB1(), ":memory:"), Clock()
     agent.ask([f"arm {i}" for i in range(500)])
     summary = caught_up(agent, clock)
-    assert {arm.sample.most for arm in summary._arms} == {4096}
+    assert {sample.most for sample in summary.counts.followed.samples} == {4096}
 
 
 def test_infinite_rewards_are_words() -> None:
@@ -364,116 +351,21 @@ def test_infinite_rewards_are_words() -> None:
     assert "Infinity" in [arm["estimate"] for arm in found["arms"]]
 
 
-def test_memory_does_not_grow_with_the_journal() -> None:
-    clock = Clock()
-    agent = Agent(LinStudentUCB(), ":memory:", clock=clock)
-    summary = Summary(agent.journal, Median())
-    history, arms = summary._history, 3
-    for _ in range(40):
-        chosen = np.arange(50_000) % arms
-        history.add(chosen, np.zeros(50_000), np.ones(50_000), arms)
-    assert history._pulls.shape == (32, arms)
-    assert 32 * 100 < len(history._rewards) < 32 * 300
-    found = history.to_dict(["a", "b", "c"], [0])
-    totals = [sum(arm["pulls"]) for arm in found["arms"]]
-    assert totals == [666_680, 666_680, 666_640]
-    sampled = np.bincount(history._arms)
-    assert sampled.max() < 1.1 * sampled.min()  # although the arms take turns
-
-
 def test_an_agent_writes_while_a_summary_reads(place: str) -> None:
     clock = Clock()
     with Agent(UCB1(), place, clock=clock) as agent:
         for reward in range(60):
             agent.tell(agent.ask(["a", "b"]).id, reward)
         summary = Summary(open_journal(place), Median())
-        with summary.reader.moment():
-            before = summary.reader.count()
+        with summary.counts.reader.moment():
+            before = summary.counts.reader.count()
             agent.tell(agent.ask(["a", "b"]).id, 1.0)  # nobody waits
-            assert summary.reader.count() == before
+            assert summary.counts.reader.count() == before
         agent.ask(["a", "b"])
         summary.refresh()
         tickets = summary.to_dict()["tickets"]
         assert (tickets["rewards"], tickets["pending"]) == (61, 1)
-        summary.reader.close()
-
-
-RUNS = 40
-MOST_SURE = binom.ppf(1 - 1e-4, RUNS, 0.05)
-REWARDS: dict[str, Callable[[np.random.Generator, int], Array]] = {
-    "6 % buy for 20": lambda rng, runs: np.where(rng.random(runs) < 0.06, 20.0, 0.0),
-    "Cauchy": lambda rng, runs: rng.standard_cauchy(runs),
-    "normal": lambda rng, runs: rng.standard_normal(runs),
-}
-
-
-def ever_sure(policy: Policy[Any], law: str, sure_of: Callable[[list[Histogram]], bool]) -> int:
-    """Return in how many runs two equal arms, chosen by the policy, were ever told apart.
-
-    Each run has 3000 rewards, with a look after every 50.
-    """
-    runs, every = RUNS, 50
-    rng, arms = np.random.default_rng(1), np.broadcast_to(np.eye(2), (runs, 2, 2))
-    state, sure = policy.init(runs, 2, 2), np.zeros(runs, dtype=bool)
-    samples = [[Histogram(), Histogram()] for _ in range(runs)]
-    chosen, rewards = np.empty((every, runs), dtype=np.int64), np.empty((every, runs))
-    for now in range(3000):
-        place = now % every
-        chosen[place] = policy.choose(state, arms, rng)
-        rewards[place] = REWARDS[law](rng, runs)
-        policy.learn(state, arms, chosen[place], rewards[place, :, None])
-        if place + 1 < every:
-            continue
-        for run in np.flatnonzero(~sure):
-            for arm, sample in enumerate(samples[run]):
-                sample.add(rewards[chosen[:, run] == arm, run])
-            sure[run] = sure_of(samples[run])
-    return int(sure.sum())
-
-
-CELLS: list[tuple[Policy[Any], Aim, str]] = [
-    (UCB1(), Median(), "normal"),
-    (UCB1(), Median(), "Cauchy"),
-    (UCB1(), CappedMean(0.99), "6 % buy for 20"),
-    (ThompsonSampling(), Mean(), "6 % buy for 20"),
-    (UCB1(), CappedMean(0.99), "normal"),
-    (ThompsonSampling(), Median(), "normal"),
-    (ThompsonSampling(), CappedMean(0.99), "6 % buy for 20"),
-]
-
-
-@pytest.mark.parametrize(
-    ("policy", "aim", "law"),
-    [pytest.param(*cell, marks=[pytest.mark.slow] if i else []) for i, cell in enumerate(CELLS)],
-)
-def test_equal_arms_are_seldom_told_apart_at_any_look(
-    policy: Policy[Any], aim: Aim, law: str
-) -> None:
-    """If 5 % of runs are ever sure, this fails with a probability of at most 10⁻⁴."""
-    found = ever_sure(policy, law, lambda arms: compared(aim, ["a", "b"], arms).lead.sure)
-    assert found <= MOST_SURE
-
-
-def test_the_same_looks_fool_a_test_for_one_look() -> None:
-    """A z-test at 5 % shows that the runs above are hard enough to fail a rule for one look."""
-
-    def sure_of(arms: list[Histogram]) -> bool:
-        a, b = (arm.low for arm in arms)
-        if min(len(a), len(b)) < 10:
-            return False
-        deviation = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
-        return bool(abs(a.mean() - b.mean()) > 1.96 * deviation)
-
-    assert ever_sure(UCB1(), "normal", sure_of) > MOST_SURE
-
-
-def test_quantiles_of_a_bucket() -> None:
-    """Of ten rewards the first, fifth and ninth."""
-    history = History(0.5)
-    rewards = np.array([3, 1, 2, 10, 9, 8, 7, 6, 5, 4], dtype=float)
-    history.add(np.zeros(10, dtype=np.int64), np.zeros(10), rewards, 1)
-    (arm,) = history.to_dict(["a"], [0])["arms"]
-    assert (arm["low"], arm["middle"], arm["high"]) == ([1], [5], [9])
+        summary.counts.reader.close()
 
 
 def test_the_chart_of_a_median_shows_rewards_and_its_trail_goes_on_in_time() -> None:

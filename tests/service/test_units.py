@@ -88,7 +88,7 @@ def test_did_it_pay_goes_on_after_a_prune(visits: int) -> None:
     assert whole == cut
     agent = shop(visits, at_visit=visits - 1)
     summary = Summary(agent.journal, CappedMean(0.99))
-    removed = prune(agent, 1_700_000_000.0 + 14_000 * visits, page=summary.kept)
+    removed = prune(agent, 1_700_000_000.0 + 14_000 * visits, page=summary.counts.kept)
     assert removed.outcomes > 500
     found = page(agent)["pay"]
     assert found["rows"][0]["requests"] == whole["rows"][0]["requests"]
@@ -97,7 +97,7 @@ def test_did_it_pay_goes_on_after_a_prune(visits: int) -> None:
     else:  # the cap was learned by arm, and is learned of all together
         assert found["rows"][0]["gain"] == pytest.approx(whole["rows"][0]["gain"], rel=0.02)
     again = Summary(agent.journal, CappedMean(0.99))
-    assert prune(agent, 1_700_000_000.0 + 20_000 * visits, page=again.kept).outcomes > 100
+    assert prune(agent, 1_700_000_000.0 + 20_000 * visits, page=again.counts.kept).outcomes > 100
     twice = page(agent)["pay"]
     assert twice["rows"][0]["requests"] == whole["rows"][0]["requests"]
     assert agent.verify().ok

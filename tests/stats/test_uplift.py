@@ -139,7 +139,7 @@ def test_a_journal_says_the_same_as_arrays(journal: Journal) -> None:
             sample.add(found["reward"][start:stop][found["arm"][start:stop] == number])
         if stop < n:
             worth.settle(stop, samples, 0.0)
-    live = summary_of(journal).worth
+    live = summary_of(journal).counts.followed.worth
     assert live.controls == worth.controls
     for name in ("control", "even", "exploring"):
         one, other = getattr(live, name).estimate(), getattr(worth, name).estimate()
@@ -196,7 +196,8 @@ def test_a_share_that_was_changed_counts_from_then_on(journal: Journal) -> None:
     write(journal, 600, control=0.1, seed=1)
     write(journal, 600, control=0.4, seed=2)
     summary = summary_of(journal)
-    assert {lot: n for lot, (_, n) in summary.worth.controls.items()} == {0.1: 600, 0.4: 600}
+    controls = summary.counts.followed.worth.controls
+    assert {lot: n for lot, (_, n) in controls.items()} == {0.1: 600, 0.4: 600}
     assert summary.to_dict()["sound"]["fine"]
     assert summary.to_dict()["notes"] == []
 
@@ -257,7 +258,7 @@ def test_quantiles_are_those_of_requests_that_share_decisions() -> None:
         ticket = agent.ask(["a", "b"])
         agent.tell(ticket.id, float(rng.standard_cauchy() + (ticket.arm == "b")))
     summary = summary_of(agent.journal, Median())
-    assert 1300 < summary.worth.group.count < 1700  # half of the requests
+    assert 1300 < summary.counts.followed.worth.group.count < 1700  # half of the requests
     row = summary.to_dict()["pay"]["rows"][0]
     assert 0 < row["gain"][1] < 0.25 < row["gain"][2]  # P(Cauchy > −1) − ½ is a quarter
 
@@ -331,11 +332,13 @@ def test_costs_are_saved(journal: Journal) -> None:
 def test_alarms_are_told(journal: Journal) -> None:
     write(journal, 300)
     with journal.transaction():
-        journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
+        for _ in range(60):
+            journal.add_note("alarm", {"arm": "blue", "what": "rewards fell"}, 1.7e9)
     found = summary_of(journal).to_dict()
     assert found["sound"]["words"] == "Nothing looks wrong."  # there is nothing to do
     assert "arm blue, what rewards fell" in found["sound"]["checks"][-1]["words"]
     assert found["notes"][0]["kind"] == "alarm"
+    assert (found["alarms"], len(found["notes"])) == (60, 50)
 
 
 def test_an_agent_with_a_control_group_is_told_apart() -> None:
@@ -355,8 +358,8 @@ def test_an_agent_with_a_control_group_is_told_apart() -> None:
     cost = found["exploring"]["row"]["gain"]
     assert cost[1] < 0.6 * 0.4 < cost[2]  # control, and half of what the floor spreads
     assert found["sound"]["fine"]
-    (lot,) = summary.worth.controls
-    assert (lot, summary.worth.controls[lot][1]) == (0.3, 1500)
+    (lot,) = summary.counts.followed.worth.controls
+    assert (lot, summary.counts.followed.worth.controls[lot][1]) == (0.3, 1500)
 
 
 def test_cancelled_tickets_are_counted_and_nothing_more() -> None:

@@ -232,7 +232,7 @@ def import_command(
             opened.agent,
             past,
             **columns,
-            arms=None if opened.arms is None else list(opened.arms),
+            arms=None if opened.settings.arms is None else list(opened.settings.arms),
             as_is=as_is,
             source=Path(past).name if "://" not in past else "a PostgreSQL journal",
             progress=step,
@@ -276,7 +276,7 @@ def prune_command(
     service may run meanwhile.
     """
     from tailproof.live.retention import prune, pruning_notice
-    from tailproof.service.page.summary import counted
+    from tailproof.service.page.counts import counted
 
     with _open_experiment(file, experiment) as opened:
         notice = pruning_notice(opened.agent, before, page=True)
@@ -471,7 +471,7 @@ def demo_command(
     """
     _import_server()
     from tailproof.checks import number
-    from tailproof.service.demo import demo
+    from tailproof.cli.demo import demo
 
     if seconds is not None:
         number("seconds", seconds, above=0)

@@ -14,13 +14,11 @@ from starlette.routing import Route
 
 from tailproof.live.config import Config
 from tailproof.live.ordering import Scheduler
-from tailproof.service.batching import Queue
+from tailproof.service import routes
 from tailproof.service.experiments import open_all
-from tailproof.service.health import Health
 from tailproof.service.metrics import Metrics
 from tailproof.service.middleware import Middleware, check_token
 from tailproof.service.page.pages import Pages
-from tailproof.service.routes import decisions, logs, operations, page
 from tailproof.service.schemas import REFUSALS, problem, sentence
 
 __all__ = ["create_app"]
@@ -61,22 +59,19 @@ def create_app(config: Config, token: str | None = None) -> FastAPI:
     app.state.experiments = experiments
     app.state.pages = Pages(experiments)
     app.state.metrics = Metrics(experiments, app.state.pages.counts)
-    app.state.queues = {name: Queue(agent) for name, agent in agents.items()}
-    app.state.health = Health(agents)
     app.add_middleware(
         Middleware,
         token=token,
         hosts=config.hosts,
-        open_paths={"/health"} | page.PATHS,
+        open_paths={"/health"} | routes.PATHS,
         answered=app.state.metrics.answered,
     )
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
-    for routes in (decisions, logs, operations, page):
-        app.include_router(routes.router)
-    for path in page.PATHS:
-        app.routes.append(Route(path, GZipMiddleware(page.FILES), include_in_schema=False))
+    app.include_router(routes.router)
+    for path in routes.PATHS:
+        app.routes.append(Route(path, GZipMiddleware(routes.FILES), include_in_schema=False))
     if token is not None:
         schema = app.openapi()
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -10,50 +10,43 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
 from tailproof.checks import number, require
 from tailproof.extras import import_extra
+from tailproof.formatting import json_number
 from tailproof.live import Ask, Status, Tell, Ticket
+from tailproof.live.acts import LONGEST_ID
 from tailproof.live.offer import Features, Offer
 
 __all__ = ["AsyncClient", "Client"]
 
 _LOG = logging.getLogger("tailproof.live.client")
 _PAUSE = 0.01
-"""Seconds before the first retry, doubled for each further one."""
+"""Seconds before the first retry, about as long as a commit takes; doubled for each further one."""
 _FAILURES = 5
-"""After so many failed calls in a row, only one call now and then is made."""
+"""After so many failed calls in a row it is no accident: only one call now and then is made."""
 _LONGEST_HOLD = 30.0
 """The most seconds between two such calls; the first comes after a second, the next after two."""
 _AGAIN = {408, 429, 500, 502, 503, 504}
 """Statuses after which a request is sent again."""
 _LARGEST = 1 << 20
-"""Bytes that an answer may have."""
+"""Bytes that an answer may have; a service sends less than a thousand."""
 _MARGIN = 0.005
 """Seconds that the thread of the sync clients gets to report that the time is up."""
 _REPEAT = 60.0
-"""Seconds after which the same failure is logged again."""
-_MOST_ORPHANS = 1000
-_CANCELLED_AT_ONCE = 100
+"""Seconds after which the same failure is logged again, so that a log stays readable."""
+_MOST_ORPHANS, _CANCELLED_AT_ONCE = 1000, 100
+"""Asks that were given up, to be cancelled; a service takes 100 with one call."""
 _FIELDS: Mapping[str, Mapping[str, Any]] = {
     "ask": {"arm": str, "propensity": float | int | None},
     "tell": {"status": str},
 }
+"""What an answer must have."""
 
-
-class _Failure(NamedTuple):
-    """Why a call failed.
-
-    `error` is raised where there is no default; `alive` says that a service answered.
-    """
-
-    error: Exception
-    alive: bool = False
-
-
-_Outcome = dict[str, Any] | _Failure
+_Outcome = dict[str, Any] | ConnectionError | ValueError
+"""An answer; or the error to raise where there is no default: nobody answered, or a refusal."""
 
 
 class _Base:
@@ -76,7 +69,9 @@ class _Base:
         if default is not None:
             Offer.of([default])
         self.url, self.default = url.rstrip("/"), default
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {"Accept-Encoding": "identity"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
         self._connect()
         self._clock, self._failures, self._next = time.monotonic, 0, 0.0
         self._orphans: dict[str, dict[str, None]] = defaultdict(dict)
@@ -98,34 +93,35 @@ class _Base:
         if offer is None:
             return body
         assert isinstance(known, Offer)
-        names, vectors = list(known.names), known.vectors
-        listed = names if vectors is None else dict(zip(names, vectors.tolist(), strict=True))
-        return body | {"offer": listed}
+        if known.vectors is None:
+            return body | {"offer": list(known.names)}
+        return body | {"offer": dict(zip(known.names, known.vectors.tolist(), strict=True))}
 
     def _told(self, ticket: str, reward: float, event: str | None) -> dict[str, Any]:
         """Return the body of a tell; invalid arguments raise ``ValueError``."""
-        value = Tell(ticket, reward, event).reward
-        words = {float("inf"): "Infinity", -float("inf"): "-Infinity"}
-        body = {"ticket": ticket, "reward": words.get(value, value)}
+        body = {"ticket": ticket, "reward": json_number(Tell(ticket, reward, event).reward)}
         return body if event is None else body | {"event": event}
 
     def _ticket(self, name: str, answer: _Outcome) -> Ticket:
         if isinstance(answer, dict):
             return Ticket(name, *(answer[key] for key in _FIELDS["ask"]))
         if self.default is None:
-            raise answer.error
-        return Ticket(f"default:{name}"[:200], self.default, None, default=True)
+            raise answer
+        return Ticket(f"default:{name}"[:LONGEST_ID], self.default, None, default=True)
 
     def _status(self, answer: _Outcome) -> Status | Literal["failed"]:
-        if isinstance(answer, _Failure) and self.default is None:
-            raise answer.error
-        return "failed" if isinstance(answer, _Failure) else answer["status"]
+        if isinstance(answer, dict):
+            status: Status = answer["status"]
+            return status
+        if self.default is None:
+            raise answer
+        return "failed"
 
     async def _call(self, experiment: str, act: str, body: dict[str, Any]) -> _Outcome:
         """Ask or tell; the ids of asks that were given up before go with it, to be cancelled."""
         if left := self._held_back():
             text = f"{self.url} keeps failing ({self._logged[0]})"
-            return _Failure(ConnectionError(f"{text}; the next try is in {left:.1f} s"))
+            return ConnectionError(f"{text}; the next try is in {left:.1f} s")
         orphans, name = self._orphans[experiment], body["ticket"]
         orphans.pop(name, None)
         cancelled = list(orphans)[:_CANCELLED_AT_ONCE]
@@ -135,7 +131,7 @@ class _Base:
         except asyncio.CancelledError:
             self._give_up(experiment, act, name)
             raise
-        if isinstance(answer, _Failure) and not answer.alive:
+        if isinstance(answer, ConnectionError):
             self._fail(answer, experiment, act, name)
             return answer
         for orphan in cancelled:
@@ -143,8 +139,8 @@ class _Base:
         if self._failures >= _FAILURES:
             _LOG.warning("%s answers again", self.url)
         self._failures = 0
-        if isinstance(answer, _Failure):
-            self._log(f"{self.url} refused: {answer.error}")
+        if isinstance(answer, ValueError):
+            self._log(f"{self.url} refused: {answer}")
         return answer
 
     def _held_back(self) -> float:
@@ -173,12 +169,12 @@ class _Base:
         if len(orphans) > _MOST_ORPHANS:
             orphans.pop(next(iter(orphans)), None)
 
-    def _fail(self, failure: _Failure, experiment: str, act: str, name: str) -> None:
+    def _fail(self, error: ConnectionError, experiment: str, act: str, name: str) -> None:
         """Count and log a call that got no answer."""
         self._give_up(experiment, act, name)
         self._failures += 1
         self._hold()
-        self._log(str(failure.error))
+        self._log(str(error))
         if self._failures == _FAILURES:
             _LOG.warning("%s keeps failing; one call now and then tries it", self.url)
 
@@ -209,14 +205,15 @@ class _Base:
         except TimeoutError:
             return self._no_answer(reason)
 
-    def _no_answer(self, reason: str) -> _Failure:
-        text = f"no answer from {self.url} within {self.timeout:g} s ({reason})"
-        return _Failure(ConnectionError(text))
+    def _no_answer(self, reason: str) -> ConnectionError:
+        return ConnectionError(f"no answer from {self.url} within {self.timeout:g} s ({reason})")
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
         text = b""
         async with self._http.stream("POST", path, json=body) as answer:
-            async for piece in answer.aiter_bytes():
+            if "Content-Encoding" in answer.headers:
+                raise ValueError("the answer is compressed")  # to unpack it could take any time
+            async for piece in answer.aiter_raw():
                 text += piece
                 if len(text) > _LARGEST:
                     raise ValueError("the answer is too long")
@@ -224,7 +221,7 @@ class _Base:
 
 
 def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
-    """Return an answer, or a failure with its `error` if the service refused."""
+    """Return an answer, or the refusal in it."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -235,9 +232,8 @@ def _understood(status: int, text: bytes, act: str, ticket: str) -> _Outcome:
         return answer
     error = answer.get("error")
     if isinstance(error, str):
-        return _Failure(ValueError(error), alive=True)
-    other = f"unexpected answer, status {status}: is this a tailproof service?"
-    return _Failure(ValueError(other))
+        return ValueError(error)
+    return ConnectionError(f"unexpected answer, status {status}: is this a tailproof service?")
 
 
 @cache
@@ -319,9 +315,9 @@ class Client(_Base):
         except TimeoutError:  # the thread is late
             if not waiting.cancel():
                 return waiting.result()
-            failure = self._no_answer("timed out")
-            self._runs.call_soon_threadsafe(self._fail, failure, experiment, act, body["ticket"])
-            return failure
+            error = self._no_answer("timed out")
+            self._runs.call_soon_threadsafe(self._fail, error, experiment, act, body["ticket"])
+            return error
 
     def close(self) -> None:
         """Close the connections."""

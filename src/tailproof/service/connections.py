@@ -12,11 +12,11 @@ __all__ = ["LimitedConnection"]
 _LOG = logging.getLogger("tailproof.live")
 _MOST = 500
 """Connections of a worker; with connections being accepted they stay below 1024 open files."""
-_SECONDS_TO_SEND = 10.0
-_SECONDS_TO_READ = 30.0
+_SECONDS_TO_SEND, _SECONDS_TO_READ = 10.0, 30.0
+"""For a request of a few hundred bytes, and for a piece of a log that a reader may be slow for."""
 _SECONDS_A_LINE = 10.0
+"""Seconds between two lines in the log, which an attacker would fill otherwise."""
 _SLOW, _STALLED = "its request took too long", "its reader stalled"
-
 
 _closed = [0, 0.0]
 """Connections closed since the last line in the log, and when the next line may come."""
@@ -36,6 +36,8 @@ class LimitedConnection(H11Protocol):
     A request, head and body, must arrive within 10 s of its first byte, or of the connection. An
     answer must be read: 30 s without room in the buffer end it. Beyond 500 connections, the one
     that has waited longest for a request is closed, so that half-sent requests keep nobody out.
+    The limits of uvicorn do neither: it waits for a first request and for the rest of one without
+    end, and refuses everybody while that many connections are open.
     """
 
     def connection_made(self, transport: Any) -> None:

@@ -15,42 +15,46 @@ __all__ = ["SHARED", "Metrics"]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder in which workers share their metrics."""
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+"""Ends of the buckets of response times: a commit takes milliseconds, a stuck disk seconds."""
+_GAUGES = {
+    "pending": "Requests without an outcome.",
+    "lost_share": "Share of rewards that were lost.",
+    "outcomes": "Outcomes so far.",
+    "alarms": "Restarts of the policy because rewards changed, so far.",
+}
 
 
-class Metrics:
+class Metrics(Collector):
     """Counters of asks, tells and refusals, response times, and gauges of each experiment.
 
-    Counters and times are of all workers together; the gauges are as the page reads them.
+    Counters and times are of all workers together.
+
+    Parameters
+    ----------
+    experiments : iterable of str
+        Their names.
+    counts : callable
+        Returns the gauges of each experiment, as the page has read them; it takes no lock.
     """
 
     def __init__(
         self, experiments: Iterable[str], counts: Callable[[], Mapping[str, Mapping[str, float]]]
     ) -> None:
-        registry = CollectorRegistry()
-        self._asks = Counter("tailproof_asks", "Asks answered.", ["experiment"], registry=registry)
-        self._tells = Counter(
-            "tailproof_tells",
-            "Tells, by the status of the reward.",
-            ["experiment", "status"],
-            registry=registry,
-        )
-        self._refused = Counter(
-            "tailproof_refused", "Asks and tells refused.", ["experiment"], registry=registry
-        )
-        self._seconds = Histogram(
-            "tailproof_answer_seconds",
-            "Time to answer a request.",
-            ["route", "status"],
-            registry=registry,
-            buckets=_SECONDS,
-        )
+        self._counts, self._shown = counts, CollectorRegistry()
+        asks = "tailproof_asks", "Asks answered.", ["experiment"]
+        tells = "tailproof_tells", "Tells, by the status of the reward.", ["experiment", "status"]
+        refused = "tailproof_refused", "Asks and tells refused.", ["experiment"]
+        seconds = "tailproof_answer_seconds", "Time to answer a request.", ["route", "status"]
+        self._asks = Counter(*asks, registry=self._shown)
+        self._tells = Counter(*tells, registry=self._shown)
+        self._refused = Counter(*refused, registry=self._shown)
+        self._seconds = Histogram(*seconds, registry=self._shown, buckets=_SECONDS)
         for name in experiments:
             self._asks.labels(name)
-        self._shown = registry
         if SHARED in os.environ:
             self._shown = CollectorRegistry()
             MultiProcessCollector(self._shown)  # type: ignore[no-untyped-call]
-        self._shown.register(_Gauges(counts))
+        self._shown.register(self)
 
     def acted(
         self,
@@ -75,22 +79,11 @@ class Metrics:
         """Return all metrics in the Prometheus text format."""
         return generate_latest(self._shown)
 
-
-class _Gauges(Collector):
-    """Gauges of each experiment, as the page has read them; it takes no lock of the agent."""
-
-    def __init__(self, counts: Callable[[], Mapping[str, Mapping[str, float]]]) -> None:
-        self._counts = counts
-
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        texts = {
-            "pending": "Requests without an outcome.",
-            "lost_share": "Share of rewards that were lost.",
-            "outcomes": "Outcomes so far.",
-            "alarms": "Restarts of the policy because rewards changed, so far.",
-        }
-        for key, text in texts.items():
+        """Return the gauges."""
+        found = self._counts()
+        for key, text in _GAUGES.items():
             family = GaugeMetricFamily(f"tailproof_{key}", text, labels=["experiment"])
-            for name, counts in self._counts().items():
+            for name, counts in found.items():
                 family.add_metric([name], counts[key])
             yield family

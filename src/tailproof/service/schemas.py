@@ -13,10 +13,10 @@ from tailproof.live.offer import LONGEST_NAME, MOST_ARMS, Offer
 __all__ = [
     "REFUSALS",
     "RULES",
+    "ArmBody",
     "AskBody",
     "BatchAnswer",
     "BatchBody",
-    "ErrorAnswer",
     "StatusAnswer",
     "TellBody",
     "TicketAnswer",
@@ -25,10 +25,12 @@ __all__ = [
     "sentence",
 ]
 
-_MOST_FEATURES = 1000
-_MOST_ACTS = 1000
+_MOST_FEATURES, _MOST_ACTS = 1000, 1000
+"""Numbers in a vector, and acts in a batch; more of them are most likely a mistake."""
 _MOST_CANCELLED = 100
+"""Asks that a call may cancel; a client that gave up more sends them with several calls."""
 _LONGEST = 1000
+"""Characters of an error, which may quote what was sent."""
 RULES = {
     "offer": f"a list of 1 to {MOST_ARMS} arm names of 1 to {LONGEST_NAME} characters, or an object"
     f" that maps arm names to vectors of 1 to {_MOST_FEATURES} finite numbers",
@@ -44,6 +46,7 @@ RULES = {
     "format": '"csv"; `tailproof log --out log.parquet` writes Parquet',
     "acts": f'a list of 1 to {_MOST_ACTS} objects, each with "do": "ask" or "do": "tell"',
 }
+"""What each field must be, for the OpenAPI page and for the sentence of a refusal."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
@@ -120,6 +123,14 @@ class BatchBody(_Strict):
             ],
         ),
     ]
+
+
+class ArmBody(_Strict):
+    """The arm that is meant."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "red"}, {}]})
+
+    arm: str | None = Field(None, description=RULES["arm"])
 
 
 class TicketAnswer(_Strict):

@@ -33,7 +33,7 @@ __all__ = ["LOGGING", "TOKEN", "listening", "serve", "server"]
 TOKEN = "TAILPROOF_TOKEN"
 """The environment variable with the token."""
 _GRACE = 30
-"""Seconds that requests in flight get to finish at shutdown."""
+"""Seconds that requests in flight get to finish at shutdown; a log may take most of them."""
 _ACCEPTED, _BACKLOG = 1, 2048
 """Connections that a worker accepts at once, so that others get their share, and that may wait."""
 _POLL = 0.2

@@ -1,5 +1,6 @@
 """Units as they come back live: the total of each in the window after its first request."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,20 @@ class Open(NamedTuple):
     units: list[str]
 
 
+@dataclass(eq=False)
 class FirstWindows:
     """Gathers decisions by unit: a unit enters once, with its total in its window.
 
     The window starts with the first request of a unit; requests later than that do not count. A
     unit enters with the first decision after the end of its window, so the order depends neither on
     purchases nor on how decisions are split between calls. Only open units take memory.
+
+    Attributes
+    ----------
+    waiting : Open or None
+        The units whose windows are not over.
+    latest : float
+        The time of the latest request so far.
 
     Examples
     --------
@@ -38,19 +47,18 @@ class FirstWindows:
     ([8.0], 2)
     """
 
-    def __init__(self) -> None:
-        self._open: Open | None = None
-        self._latest = -np.inf
+    waiting: Open | None = None
+    latest: float = -np.inf
 
     @property
     def open(self) -> int:
         """How many units have an open window."""
-        return 0 if self._open is None else len(self._open.units)
+        return 0 if self.waiting is None else len(self.waiting.units)
 
     @property
     def waiting_for(self) -> float:
         """What units with an open window have brought so far."""
-        return 0.0 if self._open is None else float(np.nansum(self._open.rows.reward))
+        return 0.0 if self.waiting is None else float(np.nansum(self.waiting.rows.reward))
 
     def add(
         self,
@@ -65,8 +73,8 @@ class FirstWindows:
 
         `again` says whether a unit had a request before; these are left out as decisions.
         """
-        n, before = len(asked), self._open
-        mark = np.maximum.accumulate(np.append(self._latest, asked))[1:]
+        n, before = len(asked), self.waiting
+        mark = np.maximum.accumulate(np.append(self.latest, asked))[1:]
         named = np.array([unit is not None for unit in units], dtype=np.bool_)
         ends = np.where(named, asked + length, -np.inf)
         old = 0 if before is None else len(before.units)
@@ -89,11 +97,11 @@ class FirstWindows:
         kept = np.append(np.ones(old, np.bool_), ~again)
         rows = rows._replace(reward=reward)
         done: Index = np.flatnonzero(kept & (close < n))
-        waiting: Index = np.flatnonzero(kept & (close >= n))
+        left: Index = np.flatnonzero(kept & (close >= n))
         everyone = [*([] if before is None else before.units), *units]
-        names = [str(everyone[slot]) for slot in waiting.tolist()]
-        self._open = Open(_taken(rows, waiting), ends[waiting], names)
-        self._latest = float(mark[-1]) if n else self._latest
+        names = [str(everyone[slot]) for slot in left.tolist()]
+        self.waiting = Open(_taken(rows, left), ends[left], names)
+        self.latest = float(mark[-1]) if n else self.latest
         return _taken(rows, done[np.argsort(close[done], kind="stable")])
 
 

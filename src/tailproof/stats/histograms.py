@@ -1,6 +1,7 @@
 """Histograms that keep the rewards of an arm in bounded memory."""
 
 from bisect import bisect_left
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ _MOST = 2**14
 the interval for their median is 1 % wide."""
 
 
+@dataclass(eq=False)
 class Histogram:
     """Rewards in bounded memory: the least and the largest reward of each cell, and their number.
 
@@ -36,6 +38,12 @@ class Histogram:
     ----------
     most : int
         The most cells, at least 4096; each takes 24 bytes.
+    dropped : int
+        Bits that cells leave out, d.
+    lows, highs : arrays
+        The least and the largest reward of each cell.
+    counts : array of int
+        The rewards in each cell.
 
     Examples
     --------
@@ -53,12 +61,14 @@ class Histogram:
     rewards, and each remembers its least and its largest reward.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
-        self.most = whole("most", most, at_least=FEWEST)
-        self.dropped = 0
-        self.lows: Array = np.empty(0)
-        self.highs: Array = np.empty(0)
-        self.counts: Index = np.empty(0, dtype=np.int64)
+    most: int = _MOST
+    dropped: int = 0
+    lows: Array = field(default_factory=lambda: np.empty(0))
+    highs: Array = field(default_factory=lambda: np.empty(0))
+    counts: Index = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        whole("most", self.most, at_least=FEWEST)
 
     @property
     def count(self) -> int:

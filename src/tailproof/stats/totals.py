@@ -1,6 +1,7 @@
 """An interval, for any look, for the expected total of a sequence of decisions."""
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,6 +19,7 @@ _WEIGHTS = 1 / (1 + ((np.arange(16) - 2) / 3) ** 2)
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 
 
+@dataclass(eq=False)
 class RunningTotal:
     """An interval, for any look, for Σ_t E[s_t | past], where each s_t has bounds known before it.
 
@@ -31,6 +33,15 @@ class RunningTotal:
     means may change with time, and with the state of a policy. A bet that larger bounds make too
     risky is given up.
 
+    Attributes
+    ----------
+    value : float
+        The sum of the terms.
+    bets : array of shape (2, 16), or None
+        The bets on the lower and on the upper end; None before the first term.
+    logs : array of shape (2, 16)
+        The logarithm of the capital of each bet.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -43,10 +54,9 @@ class RunningTotal:
     Differences: 1 + x ≤ eˣ, so that only the sum of the conditional means has to be named.
     """
 
-    def __init__(self) -> None:
-        self.value = 0.0
-        self._bets: Array | None = None
-        self._logs = np.zeros((2, len(_BETS)))
+    value: float = 0.0
+    bets: Array | None = None
+    logs: Array = field(default_factory=lambda: np.zeros((2, len(_BETS))))
 
     def add(
         self,
@@ -64,14 +74,14 @@ class RunningTotal:
         over = float((np.abs(terms) - risks[(terms > 0).astype(int), np.arange(len(terms))]).max())
         slack = 1e-9 * float(np.abs(terms).max())  # for rounding
         require(over <= slack, "terms", "within their bounds", f"one that is {over:g} beyond")
-        if self._bets is None:  # the first bounds say which bets are sensible
-            self._bets = largest_bet(risks[:, :1]) * _BETS
-        self._bets *= self._bets <= largest_bet(risks.max(axis=1, keepdims=True)) * (1 + 1e-9)
+        if self.bets is None:  # the first bounds say which bets are sensible
+            self.bets = largest_bet(risks[:, :1]) * _BETS
+        self.bets *= self.bets <= largest_bet(risks.max(axis=1, keepdims=True)) * (1 + 1e-9)
         moved = terms != 0
         terms, often = terms[moved], 1.0 if counts is None else counts[moved]
         # in order, so that the result does not depend on how terms are split between calls
         self.value = float(np.cumsum(np.append(self.value, terms * often))[-1])
-        for sign, bets, logs in zip((1, -1), self._bets, self._logs, strict=True):
+        for sign, bets, logs in zip((1, -1), self.bets, self.logs, strict=True):
             gains = np.log1p(np.multiply.outer(sign * terms, bets)).T * often
             logs[:] = np.add.reduce(np.vstack([logs, gains.T]))
 
@@ -82,10 +92,10 @@ class RunningTotal:
         return low, -high
 
     def _end(self, side: int, asked: float) -> float:
-        if self._bets is None or not self._bets[side].any():
+        if self.bets is None or not self.bets[side].any():
             return -math.inf
-        alive = self._bets[side] > 0
-        bets, logs = self._bets[side][alive], self._logs[side][alive] + _LOG_WEIGHTS[alive]
+        alive = self.bets[side] > 0
+        bets, logs = self.bets[side][alive], self.logs[side][alive] + _LOG_WEIGHTS[alive]
         least = float(((logs - asked) / bets).max())  # there one bet alone has the required capital
         most = float(((logs - asked + math.log(len(bets))) / bets).max())
 

@@ -13,8 +13,8 @@ exceeds the quantile of the control group's earlier rewards.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,6 +198,7 @@ class Scale(NamedTuple):
     threshold: float = math.nan
 
 
+@dataclass(eq=False)
 class Worth:
     """The gain of the rule over its control group and an even split, and the cost of exploring.
 
@@ -207,23 +208,47 @@ class Worth:
         For `Mean` and `CappedMean`, differences of means of capped rewards; for quantiles, of the
         shares of rewards above the control group's quantile. The quantile of the control group is
         fixed, while the quantile of a rule that learns moves.
+
+    Attributes
+    ----------
+    control, even, exploring : Gain
+    arms : list of Gain
+        What each arm alone would have earned, where it has a value of its own.
+    group : Histogram
+        For a quantile, the rewards of the control group.
+    controls : dict
+        By configured share: decisions of the control group, and of both groups.
+    scale : Scale or None
+    trail : list
+        Estimates for the chart, with the times of their last requests.
+    step : int
+        Outcomes between two estimates of the trail.
     """
 
-    def __init__(self, aim: Aim) -> None:
-        self.aim = aim
-        self.level = aim.level
-        self.control, self.even, self.exploring = Gain(), Gain(), Gain()
-        self.arms: list[Gain] = []
-        self.group = Histogram()
-        self.controls: dict[float, tuple[int, int]] = {}
-        """By configured share: decisions of the control group, and of both groups."""
-        self.scale: Scale | None = None
-        self.trail: list[tuple[float, Estimate]] = []
-        self._size = _SMALLEST
+    aim: Aim
+    control: Gain = field(default_factory=Gain)
+    even: Gain = field(default_factory=Gain)
+    exploring: Gain = field(default_factory=Gain)
+    arms: list[Gain] = field(default_factory=list)
+    group: Histogram = field(default_factory=Histogram)
+    controls: dict[float, tuple[int, int]] = field(default_factory=dict)
+    scale: Scale | None = None
+    trail: list[tuple[float, Estimate]] = field(default_factory=list)
+    step: int = _SMALLEST
+
+    @property
+    def level(self) -> float | None:
+        """The level of the quantile, None for a mean."""
+        return self.aim.level
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was counted so far: ``Worth(aim, **state)`` goes on from there."""
+        return {known.name: getattr(self, known.name) for known in fields(self)[1:]}
 
     def until(self, outcomes: int) -> int:
         """Return the number of outcomes after which `settle` must be called next."""
-        return (outcomes // self._size + 1) * self._size
+        return (outcomes // self.step + 1) * self.step
 
     @property
     def ruled(self) -> float:
@@ -294,8 +319,8 @@ class Worth:
         estimate = self.control.estimate() or self.even.estimate()
         if estimate is not None and estimate.known:
             self.trail.append((at, estimate))
-        if outcomes >= _TRAIL * self._size:
-            self._size, self.trail = 2 * self._size, self.trail[-1::-2][::-1]
+        if outcomes >= _TRAIL * self.step:
+            self.step, self.trail = 2 * self.step, self.trail[-1::-2][::-1]
 
     def _learned(self, samples: Sequence[Histogram]) -> Scale | None:
         """Return the range of rewards so far and their mean in it, None if all are 0 or lost."""

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from unittest.mock import patch
 import httpx
 import numpy as np
 import pytest
+from callers import served
 from chromium import Chromium, until
 
 from tailproof import UCB1, CappedMean, Median
@@ -20,7 +20,7 @@ from tailproof.live import Agent
 from tailproof.live.config import load
 from tailproof.live.journal import Journal
 from tailproof.service.page.offline import offline_page, summarised
-from tailproof.service.server import TOKEN, listening, server
+from tailproof.service.server import TOKEN
 
 pytestmark = pytest.mark.browser
 
@@ -67,16 +67,8 @@ def serving(folder: Path, token: str = "", port: int = 0) -> Iterator[Service]:
     file = folder / "shop.toml"
     file.write_text(FILE)
     config = load(file).at(None, port)
-    with patch.dict(os.environ, {TOKEN: token}), listening(config) as (place, url):
-        service = server(config)
-        thread = threading.Thread(target=service.run, kwargs={"sockets": [place]})
-        thread.start()
-        try:
-            until(lambda: service.started, "the service starts")
-            yield Service(url, service.config.app)
-        finally:
-            service.should_exit = True
-            thread.join()
+    with patch.dict(os.environ, {TOKEN: token}), served(config) as (url, app):
+        yield Service(url, app)
 
 
 @pytest.fixture(scope="module")

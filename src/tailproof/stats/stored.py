@@ -1,7 +1,9 @@
-"""What of "did it pay" survives `prune`: sums and histograms, no rows."""
+"""Counts of "did it pay" as compressed JSON: sums and histograms, no rows."""
 
 import json
 import zlib
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from tailproof.stats.first_windows import FirstWindows, Open
 from tailproof.stats.histograms import Histogram
 from tailproof.stats.totals import RunningTotal
-from tailproof.stats.uplift import Decided, Estimate, Gain, Scale, Worth
+from tailproof.stats.uplift import Decided, Estimate, Gain, Scale
 
 __all__ = ["packed", "unpacked"]
 
@@ -17,13 +19,15 @@ _RECORDS: dict[str, Any] = {
     known.__name__: known
     for known in (Decided, Estimate, FirstWindows, Gain, Histogram, Open, RunningTotal, Scale)
 }
+"""What is kept whole: each record is made from its own fields."""
 
 
-def packed(state: dict[str, Any]) -> bytes:
-    """Return numbers, arrays and the records of "did it pay" as compressed JSON.
+def packed(state: Mapping[str, Any]) -> bytes:
+    """Return numbers, arrays and records as compressed JSON.
 
-    >>> unpacked(packed({"worth": (1, np.inf), "found": np.arange(2.0)}))
-    {'worth': [1, inf], 'found': array([0., 1.])}
+    >>> unpacked(packed({"counts": (1, np.inf), "found": np.arange(2.0), "scale": Scale(0, 9, 1)}))
+    {'counts': [1, inf], 'found': array([0., 1.]), 'scale': Scale(low=0, high=9, base=1,
+    threshold=nan)}
     """
     return zlib.compress(json.dumps(_plain(state)).encode())
 
@@ -33,20 +37,16 @@ def unpacked(text: bytes) -> dict[str, Any]:
     return dict(_made(json.loads(zlib.decompress(text))))
 
 
-def of_worth(worth: Worth) -> dict[str, Any]:
-    """Return the counts of a `Worth`, without its aim."""
-    return {key: value for key, value in vars(worth).items() if key not in ("aim", "level")}
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"": "array", "type": value.dtype.str, "size": value.shape, "of": value.tolist()}
     if isinstance(value, np.generic):
         return value.item()
     if type(value).__name__ in _RECORDS:
-        fields = getattr(value, "_asdict", lambda: vars(value))()
-        return {"": type(value).__name__, "of": _plain(dict(fields))}
-    if isinstance(value, dict):
+        names = getattr(value, "_fields", None) or [known.name for known in fields(value)]
+        record = {name: getattr(value, name) for name in names}
+        return {"": type(value).__name__, "of": _plain(record)}
+    if isinstance(value, Mapping):
         return {"": "pairs", "of": [[_plain(key), _plain(entry)] for key, entry in value.items()]}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
@@ -63,9 +63,4 @@ def _made(value: Any) -> Any:
         return np.array(of, dtype=np.dtype(value["type"])).reshape(value["size"])
     if kind == "pairs":
         return {_made(key): _made(entry) for key, entry in of}
-    fields, record = _made(of), _RECORDS[kind]
-    if issubclass(record, tuple):
-        return record(**fields)
-    made = record.__new__(record)
-    vars(made).update(fields)
-    return made
+    return _RECORDS[kind](**_made(of))
