@@ -11,10 +11,9 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the 
 _NEEDED = {
     "bayesianbandits": ["guests/bayesianbandits.py"],
     "fastapi": [
-        f"../service/{name}"
-        for name in ("app.py", "demo.py", "metrics.py", "middleware.py", "schemas.py", "server.py")
-    ]
-    + ["../service/routes"],
+        *(f"../service/{name}.py" for name in ("app", "middleware", "routes", "server")),
+        "../cli/demo.py",
+    ],
     "httpx": ["../service/client.py"],
     "coba": ["guests/coba.py", "hosts/coba.py"],
     "contextualbandits": ["guests/contextualbandits.py"],
