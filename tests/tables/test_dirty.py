@@ -84,6 +84,14 @@ CASES = {
     "infinite rewards": Case("inf,a\n-inf,b\n", {}, rewards=(np.inf, -np.inf)),
     "an overflow": Case("1e999,a\n6,b\n", {}, rewards=(np.inf, 6)),
     "a sign that nobody sees": Case("1,a\u200b\n2,a\n3,a\n4,b\n", {}, "did you mean 'a'?"),
+    "a Cyrillic letter": Case(
+        "1,A\n2,\u0410\n3,A\n4,b\n",
+        {},
+        "has '\u0410' once beside 'A' 2 times, one of them in Cyrillic letters: did you mean 'A'?",
+    ),
+    "Cyrillic names": Case(
+        "1,\u0432\n2,\u0412\n3,\u0432\n4,\u0431\n", {}, "beside '\u0432' 2 times"
+    ),
     "two ways to write an accent": Case(
         "1,cafe\u0301\n2,caf\u00e9\n3,caf\u00e9\n4,b\n", {}, "did you mean 'caf\u00e9'?"
     ),
