@@ -9,12 +9,12 @@ import numpy as np
 from tailproof.checks import number, require
 from tailproof.judging.arrivals import instant
 from tailproof.stats.aims import Aim, check_aim
-from tailproof.stats.customers import cap_of_totals
+from tailproof.stats.customers import cap_of_totals, owed
 from tailproof.tables import Reading, Records
 from tailproof.tables.moments import check_zone
 from tailproof.typing import Array
 
-__all__ = ["Judging", "Question", "capped"]
+__all__ = ["Judging", "Question", "capped", "refunds"]
 
 Ends = tuple[float, float]
 
@@ -177,6 +177,17 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
         np.clip(totals, low, high), totals, out=np.ones(len(totals)), where=totals != 0
     )
     return log.filled(log.reward * scale[log.unit]), (low, high), "totals"
+
+
+def refunds(log: Records, ends: Ends | None) -> Array:
+    """Return what each row brought to a total below 0 that counts as 0, with a positive sign."""
+    rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
+    if ends is None:
+        return np.zeros(log.n)
+    if log.unit is None:
+        return owed(rewards, ends[0])
+    of_unit = owed(np.bincount(log.unit, rewards).astype(np.float64), ends[0])
+    return np.where(of_unit[log.unit] > 0, -rewards, 0.0)
 
 
 def _with_note(log: Records, values: Array, what: str, ends: Ends | None) -> Records:

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from tailproof.checks import number, require
 from tailproof.typing import Array, Index
 
-__all__ = ["Concentration", "Customers", "cap_of_totals", "windows_closed"]
+__all__ = [
+    "Concentration",
+    "Customers",
+    "cap_of_totals",
+    "owed",
+    "refunds_outweigh",
+    "windows_closed",
+]
 
 MOST_MIXED = 0.01
 """If more of the returning customers than this saw several arms, arms were drawn for each visit."""
@@ -46,6 +53,24 @@ def cap_of_totals(totals: Array, share: float = 0.99) -> tuple[float, float]:
     places = np.maximum(np.ceil(levels).astype(np.int64), 1) - 1
     low, high = np.partition(bought, places)[places].tolist()
     return min(low, 0.0), max(high, 0.0)
+
+
+def owed(totals: Array, low: float) -> Array:
+    """Return what each total is below 0 where a range from `low` = 0 leaves that out: refunds.
+
+    >>> owed(np.array([-20.0, 0.0, 5.0]), 0.0).tolist(), owed(np.array([-20.0]), -9.0).tolist()
+    ([20.0, 0.0, 0.0], [0.0])
+    """
+    return np.maximum(-totals, 0.0) if low == 0 else np.zeros(len(totals))
+
+
+def refunds_outweigh(lead: float, owed_more: float) -> bool:
+    """Return whether refunds that count as 0 may turn a lead round.
+
+    `lead` is the low end of the lead's interval, and the leader's customers owe `owed_more` each
+    than those of its rival.
+    """
+    return owed_more > 0 and lead < owed_more
 
 
 class Concentration(NamedTuple):
