@@ -62,7 +62,10 @@ CASES = {
     ),
     "a word among prices": Case("$5,a\nfree,b\n", {}, "must contain numbers, got 'free' in line 3"),
     "words, skipped": Case(
-        "5,a\nfree,b\n7,a\n\nx,b\n", SKIP, rewards=(5, 7), note="2 rows were left out: line 3 ("
+        "5,a\nfree,b\n7,a\n\nx,b\n",
+        SKIP,
+        rewards=(5, 7),
+        note="left out: column reward must contain numbers, got 'free' in line 3, 'x' in line 6.",
     ),
     "every row bad": Case("x,a\ny,b\n", SKIP, "no row can be read. 2 rows were left out"),
     "a comma within a number": Case("1,234,a\n5,b\n", {}, "3 cells separated by ',' instead of 2"),
@@ -243,7 +246,7 @@ def test_a_second_row_of_an_id(tmp_path: Path) -> None:
     found = records(frame, id="order", skip_bad=True)
     assert found.reward.tolist() == [1, 2]
     assert found.notes[0].startswith(
-        "2 rows were left out: row 3 (column order repeats 'x' (row 1))"
+        "2 rows were left out: column order repeats 'x' (row 1) in row 3"
     )
 
 
