@@ -83,3 +83,14 @@ def test_refunds_that_the_cap_leaves_out_may_outweigh_a_difference(by_unit: bool
     assert verdicts(900.0, of=0) == ["trust"] * 3
     assert verdicts(600.0) == ["beware"] * 3
     assert verdicts(600.0, costs=True) == ["trust"] * 3
+
+
+def test_the_cap_is_of_totals_only_where_units_have_several_rows() -> None:
+    rng = np.random.default_rng(1)
+    columns = {"arm": rng.choice(["A", "B"], 400), "reward": rng.lognormal(size=400)}
+    alone, several = (
+        tp.judge(records(**columns, unit=np.arange(400) // rows), "A", tp.CappedMean(0.99)).title
+        for rows in (1, 2)
+    )
+    assert "capped_mean(0.99) of rewards capped at" in alone
+    assert "capped_mean(0.99) per row, totals of units capped at" in several

@@ -168,9 +168,9 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
         return log, cap, "given"
     if aim.share is None or log.unit is None:
         ends = aim.cap(log.samples)
-        return _with_note(log, rewards, "rewards", ends), ends, "rewards"
+        return _with_note(log, rewards, "Rewards", ends), ends, "rewards"
     low, high = cap_of_totals(totals, aim.share)
-    log = _with_note(log, totals, "totals of units", (low, high))
+    log = _with_note(log, totals, "Totals of units", (low, high))
     if not 0 < high - low < math.inf:
         return log, (low, high), "totals"
     scale = np.divide(
@@ -195,5 +195,5 @@ def _with_note(log: Records, values: Array, what: str, ends: Ends | None) -> Rec
     below = 0 if ends is None or ends[0] else int((values < 0).sum())
     if not below:
         return log
-    note = f"{below:,} {what} below 0 count as 0: refunds beyond that do not count."
+    note = f"{what} below 0 count as 0 ({below:,} here): refunds beyond that do not count."
     return replace(log, notes=(*log.notes, note))

@@ -112,7 +112,7 @@ def _judgement(
         notes=log.notes,
         settings={
             "adaptive": log.adaptive,
-            "units": None if log.unit is None else int(log.unit.max()) + 1,
+            "units": None if log.unit is None else len(np.unique(log.unit)),
             "estimated_propensities": log.estimated,
             "unknown_rewards": question.unknown,
             "seed": question.seed,
