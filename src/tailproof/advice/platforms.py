@@ -119,6 +119,16 @@ class Capped:
     source: str
 
 
+def check_platform(platform: str) -> None:
+    """Raise ``ValueError`` unless the platform's rule for outliers is known.
+
+    >>> check_platform("vwo")
+    Traceback (most recent call last):
+    ValueError: like must be one of growthbook, statsig, optimizely, got 'vwo'
+    """
+    require(platform in PLATFORMS, "like", f"one of {', '.join(PLATFORMS)}", platform)
+
+
 def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     """Return which arm a platform's rule for outliers would pick and at which cap; ours first.
 
@@ -132,7 +142,7 @@ def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     >>> [(row.rule, round(row.cap), row.picks) for row in platform_rules(advice, "statsig")]
     [('ours, capped_mean(0.99)', 900, 'new'), ('Statsig, 99.9 %', 847, 'new')]
     """
-    require(platform in PLATFORMS, "like", f"one of {', '.join(PLATFORMS)}", platform)
+    check_platform(platform)
     standing, totals = advice.standing, advice.customers.total
     share = "" if standing.bounded else f", capped_mean({standing.share:g})"
     means = dict(zip(standing.names, standing.means.tolist(), strict=True))
