@@ -116,6 +116,7 @@ BALL = environments.unit_ball(noise.Normal(), dim=3)
     [
         ({"metrics": ["simple_regrets"]}, "did you mean simple_regret"),
         ({"metrics": "simple_regret"}, "metrics must be a list of names"),
+        ({"metrics": [len]}, "functions are given by name, as {'my_metric': my_metric}"),
         ({"metrics": {"a": 3}}, r"metrics\['a'\] must be a function of a Snapshot"),
         ({"metrics": {"a.b": len}}, "a name in metrics must be another word without a dot"),
         ({"metrics": {"regret": len}}, "a name in metrics must be another word"),

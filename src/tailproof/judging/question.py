@@ -12,6 +12,7 @@ from tailproof.stats.aims import Aim, check_aim
 from tailproof.stats.customers import cap_of_totals, owed
 from tailproof.tables import Reading, Records
 from tailproof.tables.moments import check_zone
+from tailproof.tables.reading import check_options
 from tailproof.typing import Array
 
 __all__ = ["Judging", "Question", "capped", "refunds"]
@@ -100,6 +101,7 @@ class Question:
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
         """Return the question, and the remaining options, which say how the log is read."""
+        check_options(options, [*Judging.__annotations__])
         own_options = {part.name for part in fields(cls)}
         asked: Any = {name: value for name, value in options.items() if name in own_options}
         left = {name: value for name, value in options.items() if name not in own_options}

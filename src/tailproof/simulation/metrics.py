@@ -105,6 +105,8 @@ def known_metric(name: str) -> Metric:
     """Return the metric of this name."""
     if name not in METRICS:
         hint = meant(str(name), METRICS)
+        if callable(name):
+            hint = "; functions are given by name, as {'my_metric': my_metric}"
         raise ValueError(f"metrics must be some of {', '.join(METRICS)}, got {name!r}{hint}")
     return METRICS[name]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from tailproof.checks import require
 from tailproof.policies.base import Policy, State
 from tailproof.testing import games
 from tailproof.testing.asserting import FALSE_ALARM, assert_raises, assert_same, recipe_is_frozen
@@ -19,6 +20,7 @@ __all__ = ["POLICY_CHECKS", "check_policy"]
 
 def check_policy(policy: Policy[Any]) -> None:
     """Raise ``AssertionError`` unless the policy passes all `POLICY_CHECKS`."""
+    require(isinstance(policy, Policy), "policy", "a policy, such as UCB1()", policy)
     for check in POLICY_CHECKS:
         check(policy)
 
