@@ -194,7 +194,7 @@ def _called(
 
 
 def _checked(kind: str, name: str, thing: Any, nested: bool) -> Any:
-    """Refuse what is not of the kind that was asked for."""
+    """Raise ``ValueError`` unless the thing is of the kind that was asked for."""
     if not nested and not _is_kind(kind, type(thing)):
         made = thing if isinstance(thing, type) else type(thing)
         raise ValueError(f"{name} must make a {kind} of this library, got {made.__name__}")

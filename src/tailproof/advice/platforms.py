@@ -7,7 +7,7 @@ growthbook
     zeros count unless "ignore zeros" is on, and the default is off:
     github.com/growthbook/growthbook/pull/1371, issues 1912 and 6331.
 statsig
-    Winsorises the totals of users at the 99.9 % percentile of those that are not zero:
+    Winsorises the totals of users at the 99.9 % percentile of totals that are not zero:
     docs.statsig.com/experiments/statistical-methods/methodologies/winsorization.
 optimizely
     Replaces revenue beyond mean + 3 standard deviations by the mean:
@@ -146,7 +146,7 @@ def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     standing, totals = advice.standing, advice.customers.total
     share = "" if standing.bounded else f", capped_mean({standing.share:g})"
     means = dict(zip(standing.names, standing.means.tolist(), strict=True))
-    words = "totals of customers capped at a quantile of those that are not zero"
+    words = "totals of customers capped at a quantile of totals that are not zero"
     ours = Capped(
         f"ours{share}",
         standing.range[1],

@@ -102,7 +102,7 @@ def log_command(
 
         tailproof log journals/shop.db --out shop.parquet
 
-    `tailproof judge` reads what it wrote. With --events, each purchase and refund of a request is a
+    `tailproof judge` reads this file. With --events, each purchase and refund of a request is a
     row.
 
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts

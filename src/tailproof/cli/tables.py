@@ -38,7 +38,7 @@ _OPTIONS: dict[str, Any] = {
     "propensity": Annotated[
         _Text,
         typer.Option(
-            help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
+            help="Column of the probability of the chosen arm. Columns p:ARM are of all arms."
         ),
     ],
     "features": Annotated[

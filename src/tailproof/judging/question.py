@@ -142,7 +142,7 @@ class Question:
             raise ValueError(f"{asked} cap=(low, high), chosen before the rewards were seen")
         if log.estimated:
             raise ValueError(
-                f"{asked} true propensities, and those of this log were estimated from counts"
+                f"{asked} true propensities; this log has none, so they were estimated from counts"
             )
 
 

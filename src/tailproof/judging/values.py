@@ -146,7 +146,7 @@ def _rules_and_control(rules: Any, control: str | None) -> tuple[dict[str, Any],
 
 
 def _answer(benches: list[Bench], name: str, rule: Any) -> Answer:
-    """Return what a rule would have earned; benches after the first fill unknown rewards in."""
+    """Return a rule's value; benches after the first have the worst and best unknown rewards."""
     first, *fills = benches
     answer = first.answer(name, rule)
     if fills and answer.value.verdict != "refused":

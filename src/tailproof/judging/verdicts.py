@@ -200,7 +200,7 @@ def about_errors(errors: Array) -> Iterator[Doubt]:
 def about_refunds(low: float, high: float, owed_more: float, other: str) -> Iterator[Doubt]:
     """Yield the reason to doubt a difference that refunds beyond the cap may turn round.
 
-    The rule's rows owe `owed_more` than those of the other rule.
+    On average a row of this rule owes more than a row of the other rule, by `owed_more`.
     """
     more = low > 0 and refunds_outweigh(low, owed_more)
     less = high < 0 and refunds_outweigh(-high, -owed_more)

@@ -321,8 +321,8 @@ class Comparison:
     def forecast(self) -> Forecast | None:
         """Return about how many more rewards, like those so far, would make the lead sure.
 
-        Each rival gets as many more as the evidence over it needs, and the leader as many as the
-        rival that needs most. None if nothing leads, if the lead is sure or can never be, if a
+        Each rival gets the rewards that the evidence against it needs, and the leader as many as
+        the rival that needs most. None if nothing leads, if the lead is sure or can never be, if a
         rival has too few rewards for an estimate, or if more than 10⁹ would be needed.
         """
         if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):

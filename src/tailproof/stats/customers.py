@@ -67,8 +67,8 @@ def owed(totals: Array, low: float) -> Array:
 def refunds_outweigh(lead: float, owed_more: float) -> bool:
     """Return whether refunds that count as 0 may turn a lead round.
 
-    `lead` is the low end of the lead's interval, and the leader's customers owe `owed_more` each
-    than those of its rival.
+    `lead` is the low end of the lead's interval. On average a customer of the leader owes more than
+    a customer of its rival, by `owed_more`.
     """
     return owed_more > 0 and lead < owed_more
 

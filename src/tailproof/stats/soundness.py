@@ -119,7 +119,8 @@ def about_shares(
 ) -> list[Finding]:
     """Say if arms did not get their planned shares of customers, in the file or on a day.
 
-    An arm that came later, or went, is compared on its days: before it, all fell to the others.
+    An arm that came later, or went, is compared on its days: on other days all customers fell to
+    the other arms.
     """
     if day is None or not customers.n:
         day = np.zeros(customers.n, np.int64)

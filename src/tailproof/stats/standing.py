@@ -563,8 +563,8 @@ class Standing:
 def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
     """Return a contrast whose ends have one more customer in each arm, at the bounds.
 
-    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
-    than it is until then. Gaffke's interval of one mean adds such customers, too.
+    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse than
+    it is until somebody pays that price. Gaffke's interval of one mean adds such customers, too.
     """
     return plain._replace(
         low=min(plain.low, least.low),

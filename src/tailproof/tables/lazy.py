@@ -209,7 +209,7 @@ def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":
 
 
 def _as_rows(records: Records) -> Records:
-    """Return as many rows as there were, or as many as are of use, drawn at random from them."""
+    """Return the rows that were counted; of too many rows a part, drawn at random."""
     assert records.weight is not None
     counts = records.weight.astype(np.int64)
     total, notes = int(counts.sum()), records.notes

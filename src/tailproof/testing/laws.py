@@ -109,7 +109,7 @@ def _around(noise: Noise, x: Array) -> tuple[Array, Array]:
 
 
 def _levels(noise: Noise, x: Array, law: Callable[[Array], Array]) -> Array:
-    """Return uniform variables if P(X ≤ x) = law(P(η ≤ x)); an atom is spread over its share."""
+    """Return levels of draws X, uniform if P(X ≤ x) = law(P(η ≤ x)); an atom is spread evenly."""
     if noise.continuous:
         return law(noise.cdf(x))
     low, high = (law(level) for level in _around(noise, x))

@@ -143,7 +143,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
 
     def propose(self, state: Tuned, rng: np.random.Generator) -> Array:
-        """Return the direction of the proposal of A."""
+        """Return the direction that A proposes."""
         inside = super().propose(state, rng)
         return direction(inside) if self.intercept else inside
 

@@ -37,7 +37,7 @@ class Ranged(Piloted):
     unit: Finite
 
     def keeps(self, decisions: Index) -> NDArray[np.bool_]:
-        """Return which paths keep the next decision after this many."""
+        """Return which paths, after this many decisions, keep the next decision."""
         few: NDArray[np.bool_] = self.sales.bought.sum(axis=1) < _ENOUGH
         return super().keeps(decisions) & few
 

@@ -135,8 +135,7 @@ class Vigilant(Wrapper[Watched]):
     phase, such as the day of the week, and the bets of an arm go on over its phases. So a cycle is
     no change, and a price that changes still is one; `level` holds if each phase has laws of its
     own. Rewards that vary in common without a period, as on a holiday or in a campaign, restart the
-    policy. An order of the arms that flips every week is none of its business: let the weekday be a
-    feature.
+    policy. Where the best arm changes with the weekday, let the weekday be a feature.
 
     It sees changes of the arms that are pulled: in the size of rewards; with many zeros, in the
     share of rewards that are not zero; with several pulls a decision, in their median. Much less
@@ -195,7 +194,7 @@ class Vigilant(Wrapper[Watched]):
         """Say in which phase the decisions were made whose rewards are learned next.
 
         For a clock: the day of the week, say. Until it is called, decisions are counted, and a
-        period is as many of them as `period`.
+        period has `period` decisions.
 
         >>> from tailproof import UCB1
         >>> weekly = Vigilant(UCB1(), period=7000, phases=7)
