@@ -19,7 +19,7 @@ TableFile = Annotated[
     str,
     typer.Argument(
         help="CSV, compressed or not, Excel, Parquet, a folder of Parquet, - for stdin, a journal "
-        "(shop.db), or what `tailproof log` wrote of one."
+        "(shop.db), or the file that `tailproof log` wrote."
     ),
 ]
 

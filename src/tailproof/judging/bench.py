@@ -57,7 +57,7 @@ class Answer:
     """An exact interval of level (1 + level)/2; two such intervals bound a difference."""
 
     def doubted(self, doubt: Doubt) -> "Answer":
-        """Return the answer with another doubt, unless it has one already."""
+        """Return the answer with this doubt, unless it has a doubt already."""
         if self.value.verdict != "trust":
             return self
         return replace(self, value=replace(self.value, verdict=doubt.kind, reason=doubt.reason))

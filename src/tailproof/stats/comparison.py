@@ -205,8 +205,8 @@ class Comparison:
     costs : bool
         Whether small is good.
     any_look : bool
-        Whether intervals are for any look, whatever chose the arms, or for one. A sure lead is for
-        any look in both cases, unless there is a standing.
+        Whether intervals hold at any look, whatever chose the arms, or at one look. A sure lead is
+        for any look in both cases, unless there is a standing.
     standing : Standing, optional
         Who leads by customer, for an aim that is a mean; `lead` then follows it.
     doubts : tuple of str

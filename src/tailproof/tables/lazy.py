@@ -187,7 +187,7 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
 
 
 def _repeated_purchases(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> int:
-    """Return how many rows with a purchase repeat another one, if times are known."""
+    """Return how many rows with a purchase repeat another row, if times are known."""
     import narwhals as nw
 
     if "time" not in named:

@@ -114,8 +114,8 @@ def state_round_trips(policy: Policy[Any]) -> None:
 def arms_come_and_go(policy: Policy[Any]) -> None:
     """K may change from call to call, unless the state has `fixed_arms`.
 
-    A state that starts with fewer arms becomes equal to one that started with all, once it sees
-    them all. A policy that has seen more arms than are offered chooses among the offered arms.
+    A state that starts with fewer arms equals a state that started with all arms, once it sees all
+    arms. A policy that has seen more arms than are offered chooses among the offered arms.
     """
     more, rewards, rng = (
         games.arms(policy, 2 * games.ARMS),

@@ -144,7 +144,7 @@ class Wrapper(Policy[W], Generic[W]):
 
 
 class Repeating(Wrapper[W]):
-    """A wrapper that takes ñ = `repeats` rewards for each one that A takes."""
+    """A wrapper that takes ñ = `repeats` rewards for each reward that A takes."""
 
     repeats: int
 
