@@ -90,7 +90,7 @@ class Watched(Wrapped):
         return evidence
 
     def _bet(self, at: tuple[Index, Index, Index], y: Array, n: Index) -> None:
-        """Update the evidence of some paths by the n-th reward after the first rewards of a phase."""
+        """Update the evidence of some paths by the n-th reward of a phase, after its first 15."""
         place = (self.edges[at] < y[:, None]).sum(axis=1)
         self.counts[*at, place] += ONE
         upto = self.counts[at].cumsum(axis=1)[np.arange(len(y)), place] / n
