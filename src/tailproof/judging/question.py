@@ -9,7 +9,7 @@ import numpy as np
 from tailproof.checks import number, require
 from tailproof.judging.arrivals import instant
 from tailproof.stats.aims import Aim, check_aim
-from tailproof.stats.customers import cap_of_totals, owed
+from tailproof.stats.customers import cap_of_totals, owed, totals_of
 from tailproof.tables import Reading, Records
 from tailproof.tables.moments import check_zone
 from tailproof.tables.reading import check_options
@@ -156,7 +156,7 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
     rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
     totals: Array = rewards
     if log.unit is not None:
-        totals = np.bincount(log.unit, rewards).astype(np.float64)
+        totals = totals_of(log.unit, rewards, int(log.unit.max(initial=-1)) + 1)
     if largest is not None:
         require(
             aim.averages and aim.share is None, "largest", "None unless the aim is Mean()", largest
@@ -188,7 +188,8 @@ def refunds(log: Records, ends: Ends | None) -> Array:
         return np.zeros(log.n)
     if log.unit is None:
         return owed(rewards, ends[0])
-    of_unit = owed(np.bincount(log.unit, rewards).astype(np.float64), ends[0])
+    totals = totals_of(log.unit, rewards, int(log.unit.max(initial=-1)) + 1)
+    of_unit = owed(totals, ends[0])
     return np.where(of_unit[log.unit] > 0, -rewards, 0.0)
 
 

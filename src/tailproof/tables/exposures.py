@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import number, require
+from tailproof.stats.customers import totals_of
 from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.how import Reading
@@ -80,8 +81,8 @@ def with_events(
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
     notes = table.notes + notes + daily + _ignored_events(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
-    reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
-    records = replace(shown, reward=reward.astype(np.float64), notes=notes)
+    reward = totals_of(unit[counted], orders.reward[counted], shown.n)
+    records = replace(shown, reward=reward, notes=notes)
     return finished(_with_closed_windows(records, end, window), Arrays(), reading)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailproof.stats.customers import Customers
+from tailproof.stats.customers import ROUNDING, Customers
 from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
@@ -24,6 +24,7 @@ __all__ = ["is_lazy", "reduced"]
 _MOST_ROWS = 5 * 10**6
 """More rows than this are thinned at random: they would take GBs, and change no digit shown."""
 _COUNT = "rows of the table"
+_SIZE = "sum of sizes"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
 _UNORDERED = "Rows were summed where they are, so bursts of one arm were not looked for."
@@ -176,13 +177,19 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
     sums = [nw.len().alias(_COUNT)]
     if "unit" in named:
         sums.append(nw.col(reward).sum().alias(reward))
+        sums.append(nw.col(_SIZE).sum())
         if time is not None:
             sums.append(nw.col(time).min().alias(time))
-    else:
-        keys.append(reward)
-        if time is not None:
-            frame = frame.with_columns(_day(frame, time).alias(time))
-            keys.append(time)
+        rounding = nw.col(_SIZE) * nw.col(_COUNT) * ROUNDING  # as in `totals_of`
+        cancels = (nw.col(reward).abs() <= rounding) & rounding.is_finite()
+        total = nw.when(cancels).then(nw.lit(0.0)).otherwise(nw.col(reward)).alias(reward)
+        sized = frame.with_columns(nw.col(reward).abs().alias(_SIZE))
+        groups = sized.group_by(*keys).agg(*sums).with_columns(total).drop(_SIZE)
+        return groups.collect().sort(*keys).to_native()
+    keys.append(reward)
+    if time is not None:
+        frame = frame.with_columns(_day(frame, time).alias(time))
+        keys.append(time)
     return frame.group_by(*keys).agg(*sums).collect().sort(*keys).to_native()
 
 
