@@ -29,7 +29,8 @@ class Ranged(Piloted):
     sales : SalesHistogram
         The purchases, that is, the rewards that are not zero, and the range.
     offset, unit : arrays of shape (paths,)
-        A's zero and one, in units of the first purchase; the unit is 0 while all rewards are equal.
+        A sees the reward `offset` as 0 and `offset` + `unit` as 1; both are in units of the first
+        purchase, and `unit` is 0 while all rewards are equal.
     """
 
     sales: SalesHistogram

@@ -57,7 +57,7 @@ class RevenueRegression(SalesHistogram):
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, **arrays: Any) -> Self:
-        """Return the regressions before any visitor; the features are lifted by a constant."""
+        """Return the regressions before any visitor; features get one more coordinate, 1."""
         d = dim + 1
         shapes = {
             "gram": (arms, d, d),
