@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.checks import number, require
-from tailproof.drawing import PALETTE, Show, band, canvas, plain, reading
+from tailproof.drawing import PALETTE, Show, band, canvas, legend_columns, plain, reading
 from tailproof.formatting import several
 
 if TYPE_CHECKING:
@@ -159,10 +159,8 @@ def _legend(
         legend = figure.legend(handles, names, **settings)
         legend.set_in_layout(False)
     else:
-        columns = min(len(names), 5)
-        legend = figure.legend(
-            handles, names, loc="outside lower center", ncols=columns, title=title, **settings
-        )
+        settings |= {"ncols": legend_columns(figure, names), "title": title}
+        legend = figure.legend(handles, names, loc="outside lower center", **settings)
     plain(legend)
 
 
@@ -215,7 +213,7 @@ def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Fig
     legend = figure.legend(
         *plots[0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=min(len(order), 5),
+        ncols=legend_columns(figure, order),
         fontsize=8,
         frameon=False,
     )
