@@ -14,7 +14,7 @@ __all__ = ["Largest", "Smallest", "TableFile", "compares_arms", "reads_records"]
 Largest = Annotated[
     float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
 ]
-Smallest = Annotated[float | None, typer.Option(help="The smallest possible one.")]
+Smallest = Annotated[float | None, typer.Option(help="The smallest possible total of a customer.")]
 TableFile = Annotated[
     str,
     typer.Argument(
@@ -59,7 +59,9 @@ _OPTIONS: dict[str, Any] = {
     "window": Annotated[
         _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")
     ],
-    "experiment": Annotated[_Text, typer.Option(help="The one to keep, if there are several.")],
+    "experiment": Annotated[
+        _Text, typer.Option(help="The experiment to keep, if there are several.")
+    ],
     "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
