@@ -59,9 +59,7 @@ _OPTIONS: dict[str, Any] = {
     "window": Annotated[
         _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")
     ],
-    "experiment": Annotated[
-        _Text, typer.Option(help="The experiment to keep, if there are several.")
-    ],
+    "experiment": Annotated[_Text, typer.Option(help="The experiment to keep, if several.")],
     "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")
