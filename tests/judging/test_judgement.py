@@ -70,7 +70,7 @@ def test_refunds_that_the_cap_leaves_out_may_outweigh_a_difference(by_unit: bool
             arm=np.array(["A", "B"])[arm],
             reward=total,
             propensity=np.full(11_000, 0.5),
-            **({"unit": np.arange(11_000)} if by_unit else {}),
+            unit=np.arange(11_000) if by_unit else None,
         )
         judged = tp.judge(log, ["A", "B"], tp.CappedMean(0.99), control="A", costs=costs)
         if judged["always B"].verdict == "beware":
@@ -87,10 +87,8 @@ def test_refunds_that_the_cap_leaves_out_may_outweigh_a_difference(by_unit: bool
 
 def test_the_cap_is_of_totals_only_where_units_have_several_rows() -> None:
     rng = np.random.default_rng(1)
-    columns = {"arm": rng.choice(["A", "B"], 400), "reward": rng.lognormal(size=400)}
-    alone, several = (
-        tp.judge(records(**columns, unit=np.arange(400) // rows), "A", tp.CappedMean(0.99)).title
-        for rows in (1, 2)
-    )
+    arm, reward = rng.choice(["A", "B"], 400), rng.lognormal(size=400)
+    logs = [records(arm=arm, reward=reward, unit=np.arange(400) // rows) for rows in (1, 2)]
+    alone, several = (tp.judge(log, "A", tp.CappedMean(0.99)).title for log in logs)
     assert "capped_mean(0.99) of rewards capped at" in alone
     assert "capped_mean(0.99) per row, totals of units capped at" in several
