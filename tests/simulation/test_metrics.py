@@ -103,7 +103,7 @@ def test_metrics_are_tables_and_pictures() -> None:
     frame = result.to_pandas()
     assert {"share_of_best", "simple_regret"} <= set(frame.columns)
     assert frame["share_of_best"].to_numpy()[-1] == result.metric("a", "share_of_best")[-1, -1]
-    with pytest.raises(ValueError, match="metric must be one with a number for each path"):
+    with pytest.raises(ValueError, match="metric must be a metric with a number for each path"):
         result.plot(metric="pulls_by_arm")
 
 

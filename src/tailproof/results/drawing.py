@@ -64,7 +64,7 @@ def regret_figure(
     for axes, (title, result) in zip(panels, results.items(), strict=True):
         for name in (name for name in shown if name in result.curves):
             sample, crowded = result.metric(name, metric), len(shown) > 4
-            require(sample.ndim == 2, "metric", "one with a number for each path", metric)
+            require(sample.ndim == 2, "metric", "a metric with a number for each path", metric)
             place = order.index(name)
             band(axes, result.pulls, sample, place, name, crowded=crowded, show=show, level=level)
         many = several(result.settings["paths"], "path")

@@ -154,7 +154,7 @@ class Notes:
             self._best = np.zeros(cell.paths, dtype=np.int64)
 
     def take(self, decision: int, chosen: Index, gap: Array, *, complete: bool) -> None:
-        """Write down a decision; one that was cut short by the horizon is in the log alone."""
+        """Write down a decision; a decision that the horizon cut short is in the log alone."""
         if self.actions is not None:
             self.actions[:, decision] = chosen
         if self._asked and complete:

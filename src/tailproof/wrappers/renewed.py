@@ -27,8 +27,8 @@ class Renewed(Wrapper[Renewable]):
     younger takes the place of the older, and a new state begins.
 
     Use it where the world moves all the time, or where an arm that nobody pulls may become the
-    best: every W/2 decisions A explores as if it knew the last W/2 decisions alone. What that
-    costs, it also costs where nothing moves. `Vigilant` costs less there, and needs no W.
+    best: every W/2 decisions A explores as if it knew the last W/2 decisions alone. It
+    pays for this exploring also where nothing moves; `Vigilant` costs less there, and needs no W.
 
     Parameters
     ----------
