@@ -16,6 +16,7 @@ from tailproof import (
     calibrate,
     calibrate_filter,
     environments,
+    gauntlet,
     noise,
     simulate,
 )
@@ -161,3 +162,22 @@ def test_the_bound_of_a_law_is_one_over_its_information() -> None:
     (cost, _) = calibration_figure(calibrate_filter(noise=noise.Cauchy(), pulls=21)).axes
     (bound,) = [line for line in cost.lines if line.get_label() == "Cramér–Rao bound"]
     assert np.asarray(bound.get_ydata())[0] == pytest.approx(2)
+
+
+def test_a_legend_of_long_names_fits_into_the_picture(tmp_path: Path) -> None:
+    policies = {f"filtered(mine:MedSA, repeats={k})": Uniform() for k in (5, 15, 25, 35)}
+    bandit = environments.k_armed(noise.Normal(), locations=(0, 1))
+    figure = simulate(policies, bandit, horizon=20, paths=5).plot()
+    figure.savefig(tmp_path / "wide.png")
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+
+
+def test_the_scale_of_few_problems_can_be_read(tmp_path: Path) -> None:
+    score = gauntlet.run({"UCB1": UCB1()}, problems=["k5-t1"], size="smoke", workers=1)
+    figure = score.plot()
+    figure.savefig(tmp_path / "few.png")
+    heat, scale = figure.axes
+    assert scale.get_position().height == pytest.approx(heat.get_position().height)
+    assert scale.get_ylabel() == ""

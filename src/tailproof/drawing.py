@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PALETTE", "READING", "PlotOptions", "Show", "band", "canvas", "plain", "reading"]
+__all__ = [
+    "PALETTE",
+    "READING",
+    "PlotOptions",
+    "Show",
+    "band",
+    "canvas",
+    "legend_columns",
+    "plain",
+    "reading",
+]
 
 Show = Literal["spread", "mean"]
 """What a curve and its band are: median and 10–90 % of the paths, or the mean and its interval."""
@@ -112,6 +122,29 @@ def reading(show: Show = "spread", level: float = 0.95) -> str:
     """
     mean = f"mean (line) with its {100 * level:g} % interval at each point (band)"
     return READING if show == "spread" else mean
+
+
+_LEGEND_COLUMN = 4.8
+"""The line of a legend's entry, and the gaps beside it, in font sizes, as Matplotlib draws them."""
+
+
+def legend_columns(figure: "Figure", names: Sequence[str], size: float = 8) -> int:
+    """Return how many columns of a legend fit into the width of a figure, at most five.
+
+    >>> figure, _ = canvas(1, 1)
+    >>> legend_columns(figure, ["UCB1", "OFUL"]), legend_columns(figure, ["a long name " * 5] * 3)
+    (2, 1)
+    """
+    from matplotlib.textpath import TextPath
+
+    widths = [
+        TextPath((0, 0), name.replace("$", "S"), size=size).get_extents().width for name in names
+    ]
+    for columns in range(min(len(names), 5), 1, -1):
+        texts = sum(max(part) for part in np.array_split(widths, columns))
+        if texts + _LEGEND_COLUMN * size * columns <= 72 * figure.get_figwidth():
+            return columns
+    return 1
 
 
 def plain(legend: Any) -> None:

@@ -180,6 +180,8 @@ def _called(
 ) -> Any:
     """Call what was named; the `hidden` first arguments were not typed."""
     signature = inspect.signature(make)
+    if hidden and not signature.parameters:
+        raise ValueError(f"{text} must take the noise: def {make.__name__}(noise)")
     try:
         signature.bind(*args, **keywords)
     except TypeError as error:
@@ -192,9 +194,10 @@ def _called(
 
 
 def _checked(kind: str, name: str, thing: Any, nested: bool) -> Any:
-    """Refuse what is not of the kind that was asked for."""
+    """Raise ``ValueError`` unless the thing is of the kind that was asked for."""
     if not nested and not _is_kind(kind, type(thing)):
-        raise ValueError(f"{name} must make a {kind} of this library, got {thing!r:.80}")
+        made = thing if isinstance(thing, type) else type(thing)
+        raise ValueError(f"{name} must make a {kind} of this library, got {made.__name__}")
     return thing
 
 

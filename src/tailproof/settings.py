@@ -51,7 +51,7 @@ def _signature(kind: type) -> Signature:
 
 
 def _check(kind: type, args: tuple[Any, ...], settings: dict[str, Any]) -> None:
-    """Raise ``TypeError`` for unknown settings; Python itself reports missing ones."""
+    """Raise ``TypeError`` for unknown settings; Python itself reports missing settings."""
     parameters = _signature(kind).parameters
     kinds = [parameter.kind for parameter in parameters.values()]
     if Parameter.VAR_KEYWORD not in kinds:

@@ -979,7 +979,7 @@ def test_refunds_below_the_cap_are_counted_and_named_by_arm() -> None:
     assert "brought beyond it" not in words
     log = records(arm=arm, reward=spent, propensity=np.full(2000, 0.5))
     judged = judge(log, "new", CappedMean(0.99))
-    assert "2 rewards below 0 count as 0" in " ".join(judged.sentences())
+    assert "Rewards below 0 count as 0 (2 here)" in " ".join(judged.sentences())
 
 
 def test_the_file_of_a_service_adds_up_orders_as_the_table_did() -> None:

@@ -144,7 +144,7 @@ def test_identify_prints_and_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("--policy oful", "names no best arm; those in tailproof.bestarm do"),
+        ("--policy oful", "names no best arm; the policies of tailproof.bestarm do"),
         ("--policy 'filtered(rage, repeats=3)' --delta 0.1", "--delta needs best-arm policies"),
         ("--policy rage --policy rage", "policy must be given only once, got 'rage'"),
         ("--delta 2", "delta must be a number above 0 and below 1, got 2"),

@@ -28,6 +28,9 @@ def behind(*, repeats):
 def two(law, *, gap=1.0):
     return environments.k_armed(law, locations=(0, gap))
 
+def shop():
+    return environments.k_armed(Odd())
+
 WIDE = Odd(3.0)
 """
 SMALL = "--horizon 40 --paths 3 --environment 'mine_alone:two(gap=2)'"
@@ -91,6 +94,8 @@ def test_identify_takes_own_noise() -> None:
         ("--policy broken_alone:Eager", "failed: ZeroDivisionError: division by zero"),
         ("--policy mine_alone.Eager", "code of your own is module:Name"),
         ("--policy mine_alone:Odd", "mine_alone:Odd must make a policy"),
+        ("--policy mine_alone:Odd", "of this library, got Odd"),
+        ("--environment mine_alone:shop", "must take the noise: def shop(noise)"),
         ("--noise mine_alone:Eager", "mine_alone:Eager must make a noise"),
         ("--policy 'mine_alone:Eager(bonis=1)'", "it takes bonus; did you mean bonus?"),
         ("--policy ofull", "policy 'ofull' is unknown; did you mean oful or tofu?"),

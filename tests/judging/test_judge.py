@@ -481,3 +481,11 @@ def test_estimated_propensities_are_those_of_the_day_where_shares_moved() -> Non
     blind = tp.judge(records(**about), "B", tp.CappedMean(0.99))["always B"]
     assert blind.verdict == "beware"
     assert "give the times" in blind.reason
+
+
+def test_a_misspelled_option_is_answered_with_the_one_meant() -> None:
+    log = tp.records(arm=["A", "B"] * 30, reward=range(60))
+    with pytest.raises(ValueError, match="contrl is no option here: did you mean control"):
+        tp.judge(log, "A", tp.Median(), contrl="A")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="contrl is no option here: did you mean control"):
+        tp.calibrate(log, contrl="A")  # type: ignore[call-arg]

@@ -55,3 +55,40 @@ def test_the_picture_has_all_rules(found: Judgement) -> None:
     assert [label.get_text() for label in left.get_yticklabels()][::-1] == list(found.values)
     assert right.get_xlabel() == "more than always A"
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("by_unit", [False, True])
+def test_refunds_that_the_cap_leaves_out_may_outweigh_a_difference(by_unit: bool) -> None:
+    """B sells a fifth more, and two of its customers give back all of that."""
+    sold = np.repeat([0.0, 10.0, 0.0, 10.0], [5000, 500, 4900, 600])
+    arm = np.repeat([0, 1], 5500)
+
+    def verdicts(refund: float, *, of: int = 1, costs: bool = False) -> list[str]:
+        total = sold.copy()
+        total[np.flatnonzero(arm == of)[:2]] = -refund
+        log = tp.records(
+            arm=np.array(["A", "B"])[arm],
+            reward=total,
+            propensity=np.full(11_000, 0.5),
+            unit=np.arange(11_000) if by_unit else None,
+        )
+        judged = tp.judge(log, ["A", "B"], tp.CappedMean(0.99), control="A", costs=costs)
+        if judged["always B"].verdict == "beware":
+            assert judged["always B"].reason == (
+                "refunds that count as 0 may outweigh its difference from what was done"
+            )
+        return [judged[rule].verdict for rule in ("as logged", "always A", "always B")]
+
+    assert verdicts(10.0) == ["trust"] * 3
+    assert verdicts(900.0, of=0) == ["trust"] * 3
+    assert verdicts(600.0) == ["beware"] * 3
+    assert verdicts(600.0, costs=True) == ["trust"] * 3
+
+
+def test_the_cap_is_of_totals_only_where_units_have_several_rows() -> None:
+    rng = np.random.default_rng(1)
+    arm, reward = rng.choice(["A", "B"], 400), rng.lognormal(size=400)
+    logs = [records(arm=arm, reward=reward, unit=np.arange(400) // rows) for rows in (1, 2)]
+    alone, several = (tp.judge(log, "A", tp.CappedMean(0.99)).title for log in logs)
+    assert "capped_mean(0.99) of rewards capped at" in alone
+    assert "capped_mean(0.99) per row, totals of units capped at" in several

@@ -576,6 +576,31 @@ def test_medians_of_a_law_that_is_not_symmetric(k: int) -> None:
     assert law.median == pytest.approx(0, abs=1e-15)
 
 
+@dataclasses.dataclass(frozen=True)
+class Cancelled(Noise):
+    """A Cauchy law whose distribution function has lost its digits in the lower tail."""
+
+    scale: float = 1.0
+
+    @property
+    def alpha(self) -> float:
+        return 1.0
+
+    def _pdf(self, x: Array) -> Array:
+        return 1 / (math.pi * (1 + x * x))
+
+    def _cdf(self, x: Array) -> Array:
+        return 0.5 + np.arctan(x) / math.pi
+
+    def _sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return rng.standard_cauchy(shape)
+
+
+def test_a_distribution_function_without_digits_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^Cancelled.* has a _cdf that is not exact far below 0"):
+        Cancelled().ppf(0.1)
+
+
 def test_what_needs_symmetry_refuses_a_law_without_it() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"^Lying.* is not symmetric .*: set symmetric = False"):

@@ -103,7 +103,7 @@ def test_metrics_are_tables_and_pictures() -> None:
     frame = result.to_pandas()
     assert {"share_of_best", "simple_regret"} <= set(frame.columns)
     assert frame["share_of_best"].to_numpy()[-1] == result.metric("a", "share_of_best")[-1, -1]
-    with pytest.raises(ValueError, match="metric must be one with a number for each path"):
+    with pytest.raises(ValueError, match="metric must be a metric with a number for each path"):
         result.plot(metric="pulls_by_arm")
 
 
@@ -116,6 +116,7 @@ BALL = environments.unit_ball(noise.Normal(), dim=3)
     [
         ({"metrics": ["simple_regrets"]}, "did you mean simple_regret"),
         ({"metrics": "simple_regret"}, "metrics must be a list of names"),
+        ({"metrics": [len]}, "functions are given by name, as {'my_metric': my_metric}"),
         ({"metrics": {"a": 3}}, r"metrics\['a'\] must be a function of a Snapshot"),
         ({"metrics": {"a.b": len}}, "a name in metrics must be another word without a dot"),
         ({"metrics": {"regret": len}}, "a name in metrics must be another word"),

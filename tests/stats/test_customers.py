@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from tailproof.environments.traffic import Returning
-from tailproof.stats.customers import Concentration, Customers, cap_of_totals, windows_closed
+from tailproof.stats.customers import (
+    Concentration,
+    Customers,
+    cap_of_totals,
+    totals_of,
+    windows_closed,
+)
 
 
 def test_totals_do_not_depend_on_the_order_or_the_names_of_units() -> None:
@@ -127,3 +133,13 @@ def test_infinite_rows_share_the_cap_of_their_customer() -> None:
         arm=np.array([0, 0, 1]), reward=np.array([np.inf, 5.0, 2.0]), unit=np.array([1, 1, 2])
     )
     assert found.capped_rows(0.0, 10.0).tolist() == [10.0, 0.0, 2.0]
+
+
+def test_orders_and_refunds_that_cancel_are_no_purchase() -> None:
+    """Of floats, 34.4 + 31.58 − 31.58 − 34.4 is −7.1e-15."""
+    unit = np.repeat([0, 1, 2], 4)
+    told = [34.4, 31.58, -31.58, -34.4]
+    reward = np.array([*told, *told[:3], 0.0, np.inf, -np.inf, 1.0, 1e-300])
+    own = Customers.of(arm=np.zeros(12, int), reward=reward, unit=unit)
+    assert own.total.tolist() == [0.0, 34.4 + 31.58 - 31.58, 0.0]
+    assert totals_of(np.zeros(1, int), np.array([1e-300]), 1).tolist() == [1e-300]

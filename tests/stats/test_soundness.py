@@ -91,3 +91,19 @@ def test_an_arm_that_came_later_has_its_share_on_its_days() -> None:
     came, found = about_shares(broken, even, names, day[lost])
     assert (came.kind, found.kind) == ("days", "shares")
     assert found.words.startswith("The arms do not have their planned shares: A ")
+
+
+def test_an_arm_that_came_within_a_day_is_not_missed_that_morning() -> None:
+    """Arm C came, and arm A went, two hours before midnight."""
+    rng = np.random.default_rng(5)
+    time = np.sort(20 * rng.random(20_000))
+    came, went = 10 - 2 / 24, 15 - 2 / 24
+    arm = np.where(time < came, rng.integers(0, 2, 20_000), rng.integers(0, 3, 20_000))
+    arm = np.where(time > went, rng.integers(1, 3, 20_000), arm)
+    customers = Customers.of(arm=arm, reward=np.zeros(20_000), arms=3)
+    names, even = ("A", "B", "C"), np.full(3, 1 / 3)
+    findings = about_shares(customers, even, names, time.astype(int))
+    assert [found.words for found in findings] == [
+        "A was last seen on day 15 of 20: it is compared on its days.",
+        "C came on day 10 of 20: it is compared on its days.",
+    ]

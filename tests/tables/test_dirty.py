@@ -62,7 +62,10 @@ CASES = {
     ),
     "a word among prices": Case("$5,a\nfree,b\n", {}, "must contain numbers, got 'free' in line 3"),
     "words, skipped": Case(
-        "5,a\nfree,b\n7,a\n\nx,b\n", SKIP, rewards=(5, 7), note="2 rows were left out: line 3 ("
+        "5,a\nfree,b\n7,a\n\nx,b\n",
+        SKIP,
+        rewards=(5, 7),
+        note="left out: column reward must contain numbers, got 'free' in line 3, 'x' in line 6.",
     ),
     "every row bad": Case("x,a\ny,b\n", SKIP, "no row can be read. 2 rows were left out"),
     "a comma within a number": Case("1,234,a\n5,b\n", {}, "3 cells separated by ',' instead of 2"),
@@ -84,6 +87,14 @@ CASES = {
     "infinite rewards": Case("inf,a\n-inf,b\n", {}, rewards=(np.inf, -np.inf)),
     "an overflow": Case("1e999,a\n6,b\n", {}, rewards=(np.inf, 6)),
     "a sign that nobody sees": Case("1,a\u200b\n2,a\n3,a\n4,b\n", {}, "did you mean 'a'?"),
+    "a Cyrillic letter": Case(
+        "1,A\n2,\u0410\n3,A\n4,b\n",
+        {},
+        "has '\u0410' once beside 'A' 2 times, one of them in Cyrillic letters: did you mean 'A'?",
+    ),
+    "Cyrillic names": Case(
+        "1,\u0432\n2,\u0412\n3,\u0432\n4,\u0431\n", {}, "beside '\u0432' 2 times"
+    ),
     "two ways to write an accent": Case(
         "1,cafe\u0301\n2,caf\u00e9\n3,caf\u00e9\n4,b\n", {}, "did you mean 'caf\u00e9'?"
     ),
@@ -235,7 +246,7 @@ def test_a_second_row_of_an_id(tmp_path: Path) -> None:
     found = records(frame, id="order", skip_bad=True)
     assert found.reward.tolist() == [1, 2]
     assert found.notes[0].startswith(
-        "2 rows were left out: row 3 (column order repeats 'x' (row 1))"
+        "2 rows were left out: column order repeats 'x' (row 1) in row 3"
     )
 
 

@@ -64,7 +64,9 @@ def test_tables_may_name_a_column_differently() -> None:
     other = orders.rename(columns={"user": "buyer", "at": "bought"})
     found = joined(seen, other, unit=("user", "buyer"), time=["at", "bought"])
     assert found.reward.tolist() == joined(seen, orders).reward.tolist()
-    with pytest.raises(ValueError, match="arm must be a column, or for unit and time one of each"):
+    with pytest.raises(
+        ValueError, match="arm must be a column, or for unit and time a column of each"
+    ):
         joined(seen, orders, arm=("variant", "user"))
     with pytest.raises(ValueError, match="arm must name a column of the table, which has user, v"):
         records(seen, events=orders)

@@ -205,3 +205,9 @@ def run(command: str, code: int = 0) -> str:
     done = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "200", "TERM": "dumb"})
     assert done.exit_code == code, done.output
     return " ".join(done.output.split())
+
+
+def test_the_file_of_a_service_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text('[experiments.shop]\narms = ["A", "B"]\n')
+    with pytest.raises(ValueError, match=r"shop.toml is the file of a service: name a journal"):
+        records(tmp_path / "shop.toml", arm="arm", reward="reward")

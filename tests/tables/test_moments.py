@@ -26,6 +26,10 @@ DAY = 86_400
         ("03/12/2026 12:05 AM", "03/25/2026 12:05 AM", -20 * 3600),
         ("12-03-2026 20:05", "25-03-2026 20:05", 0),
         ("12.03.2026, 20:05", "25.03.2026, 20:05", 0),
+        ("12 Mar 2026 20:05", "25 Mar 2026 20:05", 0),
+        ("Mar 12, 2026, 8:05 PM", "March 25, 2026, 8:05\u202fPM", 0),
+        ("Thu, 12 Mar 2026 21:05:00 +0100", "Wed, 25 Mar 2026 21:05:00 +0100", 0),
+        ("12-MAR-2026", "25-MAR-2026", -(20 * 3600 + 300)),
         ("20260312200500", "20260325200500", 0),
         ("20260312", "20260325", -(20 * 3600 + 300)),
     ],
@@ -36,9 +40,11 @@ def test_forms_of_times(text: str, later: str, shift: float) -> None:
     assert found.time.tolist() == [MARCH + shift, MARCH + shift + 13 * DAY]
 
 
-@pytest.mark.parametrize("text", ["13/25/2026 13:05 PM", "03/25/2026 0:05 AM", "31/31/2026"])
+@pytest.mark.parametrize(
+    "text", ["13/25/2026 13:05 PM", "03/25/2026 0:05 AM", "31/31/2026", "12 Mai 2026"]
+)
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must have times|is ambiguous"):
+    with pytest.raises(ValueError, match=r"must have times as in|is ambiguous"):
         records(arm=["a", "b"], reward=[1, 2], time=["03/25/2026 8:00 AM", text])
 
 

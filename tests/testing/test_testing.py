@@ -1,5 +1,6 @@
 """The checks of the contract find what breaks it: each of these breaks one promise."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -99,3 +100,16 @@ class ShyMedian(Median):
 def test_a_broken_promise_is_found(check: Callable[[Any], None], broken: Any) -> None:
     with pytest.raises(AssertionError):
         briefly(check, broken)
+
+
+@pytest.mark.parametrize(
+    ("check", "thing", "words"),
+    [
+        (checks.check_policy, UCB1, "policy must be a policy, such as UCB1()"),
+        (laws.check_noise, "cauchy", "noise must be a noise law, such as Cauchy()"),
+        (estimators.check_estimator, Median, "estimator must be an estimator, such as Median()"),
+    ],
+)
+def test_what_is_nothing_to_check_is_refused(check: Any, thing: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        check(thing)

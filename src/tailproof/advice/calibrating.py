@@ -13,6 +13,7 @@ from tailproof.stats.diagnostics import Rewards
 from tailproof.stats.soundness import planned_shares
 from tailproof.stats.standing import Looks
 from tailproof.tables import Reading, Records, records
+from tailproof.tables.reading import check_options
 
 __all__ = ["Targets", "calibrate"]
 
@@ -100,6 +101,7 @@ def _advice(
     table: Any, columns: dict[str, Any], stated: dict[str, Any], options: Targets
 ) -> Advice:
     """Check the options, read the table, and return the advice."""
+    check_options(options, [*columns, *stated, *sorted(Targets.__annotations__)])
     given: dict[str, Any] = dict(options)
     filters = {name: given.pop(name, None) for name in ("pulls", "block", "scale", "efficiency")}
     delta = number("delta", given.pop("delta", 0.01), above=0, below=1)

@@ -139,7 +139,8 @@ def bounds_words(standing: Standing) -> str:
         return f"{totals} lie {between}, as you said"
     if standing.assumed:
         return f"{totals} are assumed to lie {between}"
-    quantile = f"{standing.share:.1%} quantile of those that are not zero"
+    sold = f"{'rewards' if standing.customers.case == 'rows' else 'totals'} that are not zero"
+    quantile = f"{100 * standing.share:.4g}% quantile of {sold}"
     return f"{totals} are capped {_ends(standing)}, the {quantile}"
 
 
@@ -207,7 +208,7 @@ def about_assumptions(standing: Standing) -> list[str]:
     if standing.judged_for != standing.looks:
         lines.append(
             "The shares of the arms changed with time, perhaps because of the rewards, so "
-            "intervals are those for any look, which are wider."
+            "intervals hold at any look, which makes them wider."
         )
     if standing.weighed:
         lines.append(

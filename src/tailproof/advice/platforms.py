@@ -7,7 +7,7 @@ growthbook
     zeros count unless "ignore zeros" is on, and the default is off:
     github.com/growthbook/growthbook/pull/1371, issues 1912 and 6331.
 statsig
-    Winsorises the totals of users at the 99.9 % percentile of those that are not zero:
+    Winsorises the totals of users at the 99.9 % percentile of totals that are not zero:
     docs.statsig.com/experiments/statistical-methods/methodologies/winsorization.
 optimizely
     Replaces revenue beyond mean + 3 standard deviations by the mean:
@@ -119,6 +119,16 @@ class Capped:
     source: str
 
 
+def check_platform(platform: str) -> None:
+    """Raise ``ValueError`` unless the platform's rule for outliers is known.
+
+    >>> check_platform("vwo")
+    Traceback (most recent call last):
+    ValueError: like must be one of growthbook, statsig, optimizely, got 'vwo'
+    """
+    require(platform in PLATFORMS, "like", f"one of {', '.join(PLATFORMS)}", platform)
+
+
 def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     """Return which arm a platform's rule for outliers would pick and at which cap; ours first.
 
@@ -132,11 +142,11 @@ def platform_rules(advice: Advice, platform: str) -> list[Capped]:
     >>> [(row.rule, round(row.cap), row.picks) for row in platform_rules(advice, "statsig")]
     [('ours, capped_mean(0.99)', 900, 'new'), ('Statsig, 99.9 %', 847, 'new')]
     """
-    require(platform in PLATFORMS, "like", f"one of {', '.join(PLATFORMS)}", platform)
+    check_platform(platform)
     standing, totals = advice.standing, advice.customers.total
     share = "" if standing.bounded else f", capped_mean({standing.share:g})"
     means = dict(zip(standing.names, standing.means.tolist(), strict=True))
-    words = "totals of customers capped at a quantile of those that are not zero"
+    words = "totals of customers capped at a quantile of totals that are not zero"
     ours = Capped(
         f"ours{share}",
         standing.range[1],

@@ -114,7 +114,7 @@ class ALBA(BestArm[_Race]):
         return np.asarray(first / _STEP ** (state.phase - 1.0))
 
     def _planned(self, state: _Race, arms: Array) -> tuple[Array, Index]:
-        """Return the design and the pulls of this phase, new ones where there are none."""
+        """Return the design and the pulls of this phase; paths without them get new ones."""
         weights, total = state.weights.copy(), state.total.copy()
         (new,) = np.nonzero(total == 0)
         if len(new):

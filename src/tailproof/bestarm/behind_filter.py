@@ -24,7 +24,7 @@ def behind_filter(
     Parameters
     ----------
     policy : BestArm
-        A policy that has a noise scale, which is replaced, and the total δ.
+        A policy with the total δ, whose noise scale is replaced.
     noise : Noise
         The law of the raw rewards around their location.
     block, blocks : int

@@ -46,10 +46,13 @@ def calibrate_command(
     left out.
     """
     from tailproof import calibrate, recipes
+    from tailproof.advice.platforms import check_platform
     from tailproof.cli.saving import unused
 
     unused("plot", plot)
     unused("toml", toml)
+    if like is not None:
+        check_platform(like)
     filters: Any = {"pulls": pulls, "block": block, "scale": scale, "efficiency": efficiency}
     goal = None if aim is None else recipes.build("aim", aim)
     targets: Any = {"aim": goal, "horizon": horizon, "dim": dim, "delta": delta}

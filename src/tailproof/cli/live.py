@@ -50,7 +50,7 @@ def serve_command(
     file: SettingsFile,
     address: Annotated[str | None, typer.Option(help="Address, instead of the file's.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Instead of the file's; 0: any free one.")
+        int | None, typer.Option(help="Port, instead of the file's; 0 for any free port.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that share address and journals.")] = 1,
 ) -> None:
@@ -102,7 +102,7 @@ def log_command(
 
         tailproof log journals/shop.db --out shop.parquet
 
-    `tailproof judge` reads what it wrote. With --events, each purchase and refund of a request is a
+    `tailproof judge` reads this file. With --events, each purchase and refund of a request is a
     row.
 
     The journal may be in use. In CSV, a name that a spreadsheet would take for a formula starts
@@ -458,7 +458,7 @@ def _experiment_name(config: "Config", experiment: str | None) -> str:
 
 
 def demo_command(
-    port: Annotated[int, typer.Option(help="Port of the page; 0 for any free one.")] = 0,
+    port: Annotated[int, typer.Option(help="Port of the page; 0 for any free port.")] = 0,
     seconds: Annotated[float | None, typer.Option(help="Stop after this time.")] = None,
 ) -> None:
     """Start a service with simulated visitors, and watch it learn in two minutes.

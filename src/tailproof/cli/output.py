@@ -154,7 +154,7 @@ def _gauntlet_table(score: "Score") -> Table:
 
 
 def _summary_table(score: "Score", block: "Block") -> Table:
-    """Return the regret of each tool relative to the best one, and where it gets stuck."""
+    """Return the regret of each tool relative to the best tool, and where it gets stuck."""
     title = f"{block.title}: regret relative to the best tool of each problem"
     columns = ("tool", "problems", "median", "worst", "where", f"{block.word} in")
     table = empty_table(title, *columns)
@@ -189,7 +189,7 @@ class _Rate(ProgressColumn):
     """Steps per minute."""
 
     def render(self, task: Task) -> Text:
-        """Show the rate once there is one."""
+        """Show the rate once it is known."""
         return Text(f"{60 * task.speed:.3g} a minute" if task.speed else "", style="dim")
 
 

@@ -188,10 +188,10 @@ def gauntlet_command(
 ) -> None:
     """Run policies on hard problems: units, offsets, skew, zeros and outliers in the rewards.
 
-    Without --policy these are the ones we recommend. --problems money has shops, in which most
+    Without --policy it plays the tools that we recommend. --problems money has shops, in which most
     visitors buy nothing; --problems moving has worlds that change while they are played. Regret
-    is relative to random arms. A path is stuck if its second half has over a tenth of their
-    regret, and lost, in a shop, if it has over half. With --out there are also score.npz,
+    is relative to random arms. A path is stuck if its second half has over a tenth of the regret of
+    random arms; a path in a shop is lost if it has over half. With --out there are also score.npz,
     gauntlet.md and a picture, gauntlet.png.
 
         tailproof gauntlet --policy lin_student_ucb --policy "auto_filtered(ucb1)" --out trial

@@ -14,12 +14,12 @@ __all__ = ["Largest", "Smallest", "TableFile", "compares_arms", "reads_records"]
 Largest = Annotated[
     float | None, typer.Option(help="The largest possible total of a customer, if you know it.")
 ]
-Smallest = Annotated[float | None, typer.Option(help="The smallest possible one.")]
+Smallest = Annotated[float | None, typer.Option(help="The smallest possible total of a customer.")]
 TableFile = Annotated[
     str,
     typer.Argument(
         help="CSV, compressed or not, Excel, Parquet, a folder of Parquet, - for stdin, a journal "
-        "(shop.db), or what `tailproof log` wrote of one."
+        "(shop.db), or the file that `tailproof log` wrote."
     ),
 ]
 
@@ -38,7 +38,7 @@ _OPTIONS: dict[str, Any] = {
     "propensity": Annotated[
         _Text,
         typer.Option(
-            help="Column of the probability of the chosen arm. Columns p:ARM are those of all."
+            help="Column of the probability of the chosen arm. Columns p:ARM are of all arms."
         ),
     ],
     "features": Annotated[
@@ -59,7 +59,7 @@ _OPTIONS: dict[str, Any] = {
     "window": Annotated[
         _Text, typer.Option(help="How long after its exposure a unit's orders count, such as 7d.")
     ],
-    "experiment": Annotated[_Text, typer.Option(help="The one to keep, if there are several.")],
+    "experiment": Annotated[_Text, typer.Option(help="The experiment to keep, if several.")],
     "sheet": Annotated[_Text, typer.Option(help="Sheet of an Excel workbook.")],
     "decimal": Annotated[
         _Text, typer.Option(help="Decimal mark, '.' or ',', if the file is ambiguous.")

@@ -159,7 +159,7 @@ class Shift(_Sudden):
 
 @dataclass(frozen=True, kw_only=True)
 class PassOn(_Sudden):
-    """Each arm of a K-armed bandit takes the place of the one before it.
+    """Each arm of a K-armed bandit takes the place of the arm before it.
 
     With `tailproof.noise.PassedOn` at the same pulls, whole laws move from arm to arm.
 

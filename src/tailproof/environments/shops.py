@@ -63,7 +63,7 @@ class Shop(Bandit):
         What regret is counted in.
     cycle : numbers, optional
         By what factors the shares of buyers of all arms are multiplied, one phase after another and
-        then from the first one again; such as the days of a week. Not with features.
+        then from the first phase again; such as the days of a week. Not with features.
     phase : int
         How many visitors a phase has.
 

@@ -334,8 +334,8 @@ class Batches:
 class Segments:
     """Equal arms, one of which is shown more often to customers who buy more often.
 
-    Three of ten customers buy four times as often, and get the second arm with `often`, the others
-    with `seldom`.
+    Three of ten customers buy four times as often; the second arm is shown to them with probability
+    `often`, to other customers with probability `seldom`.
     """
 
     rows: int = 20_000

@@ -44,16 +44,20 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A rule's value, the errors of its units, and its interval for a difference."""
+    """A rule's value, the errors of its units, and its interval for a difference.
+
+    `owed` is what its refunds take from a row beyond the range of the cap; NaN if nobody knows.
+    """
 
     value: RuleValue
     influence: Array | None = None
     freedom: float = 2.0
+    owed: float = math.nan
     wide: Ends | None = None
     """An exact interval of level (1 + level)/2; two such intervals bound a difference."""
 
     def doubted(self, doubt: Doubt) -> "Answer":
-        """Return the answer with another doubt, unless it has one already."""
+        """Return the answer with this doubt, unless it has a doubt already."""
         if self.value.verdict != "trust":
             return self
         return replace(self, value=replace(self.value, verdict=doubt.kind, reason=doubt.reason))
@@ -63,13 +67,20 @@ class Bench:
     """A log and an aim, with which rules are judged one by one."""
 
     def __init__(
-        self, log: Records, question: Question, cap: Ends | None, *, of_totals: bool
+        self,
+        log: Records,
+        question: Question,
+        cap: Ends | None,
+        *,
+        of_totals: bool,
+        refunds: Array,
     ) -> None:
         self.all, self.aim, self.cap, self.of_totals = log, question.aim, cap, of_totals
         self.level, self.interval, self.seed = question.level, question.interval, question.seed
         aim, model = question.aim, question.model
         self.known = ~np.isnan(log.reward)
         self.log = log if self.known.all() else log.take(np.flatnonzero(self.known))
+        self.refunds = refunds[self.known]
         self.drift = list(about_drift(self.log))
         needed = model or aim.symmetric
         past = log.adaptive is not False and not aim.symmetric  # c corrects q there
@@ -110,7 +121,9 @@ class Bench:
             unit = "row" if log.unit is None else "unit"
             doubts.append(Doubt("beware", f"one {unit} has {share:.0%} of the variance"))
         value = RuleValue(estimate.value, estimate.low, estimate.high, largest_share=share, **about)
-        answer = Answer(value, estimate.influence, max(overlap.effective - 1, 2.0))
+        weight = raw * steady
+        owed = float(weight @ self.refunds / weight.sum())
+        answer = Answer(value, estimate.influence, max(overlap.effective - 1, 2.0), owed)
         for doubt in doubts:
             answer = answer.doubted(doubt)
         return answer if self.interval == "score" else self._exact(answer, raw, pi)

@@ -1,4 +1,4 @@
-"""Predictions of each arm's score or location, learned from other rows than they are for."""
+"""Predictions of each arm's score or location, learned from other rows than those predicted."""
 
 import math
 from dataclasses import dataclass

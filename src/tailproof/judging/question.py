@@ -9,12 +9,13 @@ import numpy as np
 from tailproof.checks import number, require
 from tailproof.judging.arrivals import instant
 from tailproof.stats.aims import Aim, check_aim
-from tailproof.stats.customers import cap_of_totals
+from tailproof.stats.customers import cap_of_totals, owed, totals_of
 from tailproof.tables import Reading, Records
 from tailproof.tables.moments import check_zone
+from tailproof.tables.reading import check_options
 from tailproof.typing import Array
 
-__all__ = ["Judging", "Question", "capped"]
+__all__ = ["Judging", "Question", "capped", "refunds"]
 
 Ends = tuple[float, float]
 
@@ -100,6 +101,7 @@ class Question:
     @classmethod
     def of(cls, aim: Aim, options: Judging) -> tuple[Self, dict[str, Any]]:
         """Return the question, and the remaining options, which say how the log is read."""
+        check_options(options, [*Judging.__annotations__])
         own_options = {part.name for part in fields(cls)}
         asked: Any = {name: value for name, value in options.items() if name in own_options}
         left = {name: value for name, value in options.items() if name not in own_options}
@@ -140,7 +142,7 @@ class Question:
             raise ValueError(f"{asked} cap=(low, high), chosen before the rewards were seen")
         if log.estimated:
             raise ValueError(
-                f"{asked} true propensities, and those of this log were estimated from counts"
+                f"{asked} true propensities; this log has none, so they were estimated from counts"
             )
 
 
@@ -154,7 +156,7 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
     rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
     totals: Array = rewards
     if log.unit is not None:
-        totals = np.bincount(log.unit, rewards).astype(np.float64)
+        totals = totals_of(log.unit, rewards, int(log.unit.max(initial=-1)) + 1)
     if largest is not None:
         require(
             aim.averages and aim.share is None, "largest", "None unless the aim is Mean()", largest
@@ -168,9 +170,9 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
         return log, cap, "given"
     if aim.share is None or log.unit is None:
         ends = aim.cap(log.samples)
-        return _with_note(log, rewards, "rewards", ends), ends, "rewards"
+        return _with_note(log, rewards, "Rewards", ends), ends, "rewards"
     low, high = cap_of_totals(totals, aim.share)
-    log = _with_note(log, totals, "totals of units", (low, high))
+    log = _with_note(log, totals, "Totals of units", (low, high))
     if not 0 < high - low < math.inf:
         return log, (low, high), "totals"
     scale = np.divide(
@@ -179,10 +181,22 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
     return log.filled(log.reward * scale[log.unit]), (low, high), "totals"
 
 
+def refunds(log: Records, ends: Ends | None) -> Array:
+    """Return what each row brought to a total below 0 that counts as 0, with a positive sign."""
+    rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
+    if ends is None:
+        return np.zeros(log.n)
+    if log.unit is None:
+        return owed(rewards, ends[0])
+    totals = totals_of(log.unit, rewards, int(log.unit.max(initial=-1)) + 1)
+    of_unit = owed(totals, ends[0])
+    return np.where(of_unit[log.unit] > 0, -rewards, 0.0)
+
+
 def _with_note(log: Records, values: Array, what: str, ends: Ends | None) -> Records:
     """Return the log with a sentence on what counts as 0: refunds that are too rare for the cap."""
     below = 0 if ends is None or ends[0] else int((values < 0).sum())
     if not below:
         return log
-    note = f"{below:,} {what} below 0 count as 0: refunds beyond that do not count."
+    note = f"{what} below 0 count as 0 ({below:,} here): refunds beyond that do not count."
     return replace(log, notes=(*log.notes, note))

@@ -172,26 +172,31 @@ class Judgement:
     @property
     def title(self) -> str:
         """The question, with the aim and the cap of the answer."""
-        units = bool(self.settings.get("units"))
-        cut = "" if self.cap is None else f" {'per row,' if units else 'of'} {self._cap_words}"
+        of = "per row," if self._rows_share_units else "of"
+        cut = "" if self.cap is None else f" {of} {self._cap_words}"
         return (
             f"What would each rule have earned? {self.aim}{cut}, {_rows(self.rows)}, "
             f"{100 * self.level:.4g} % {self.interval} intervals"
         )
 
     @property
+    def _rows_share_units(self) -> bool:
+        """Whether some unit has several rows, so that its total is no row's reward."""
+        units = self.settings.get("units")
+        return units is not None and units < self.rows
+
+    @property
     def _cap_words(self) -> str:
         """Say what the cap cuts, at which values, and who chose it."""
         assert self.cap is not None
         low, high = self.cap
-        what = "rewards" if not self.settings.get("units") else "totals of units"
+        what = "totals of units" if self._rows_share_units else "rewards"
         if self.capped_by == "bounds":
             return f"{what} between {low:,.4g} and {high:,.4g}, as you said"
         ends = f"at {high:,.4g}" if not low else f"at {low:,.4g} and {high:,.4g}"
-        learned = {"rewards": "rewards", "totals": "totals of units"}
-        if self.capped_by not in learned:
+        if self.capped_by not in ("rewards", "totals"):
             return f"rewards capped {ends}"
-        return f"{learned[self.capped_by]} capped {ends}, a quantile of this log"
+        return f"{what} capped {ends}, a quantile of this log"
 
     def cells(self) -> list[list[str]]:
         """Return a header and a row of words for each rule."""

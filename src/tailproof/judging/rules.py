@@ -17,8 +17,8 @@ __all__ = ["named", "probabilities", "vectors"]
 _ROWS = 4096
 """How many rows a policy is asked about at a time."""
 _DRAWS = 32
-"""Choices drawn for each row if a policy does not report its propensities. Their shares are right
-on average, which is all that weights need."""
+"""How many choices are drawn for each row if a policy does not report its propensities. Their
+shares are right on average, which is all that weights need."""
 
 
 def named(rules: Any) -> dict[str, Any]:

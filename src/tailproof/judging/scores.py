@@ -162,8 +162,8 @@ def mean(
 ) -> Estimate:
     """Return the mean, of rewards cut to `ends` if given: ψ = y − θ (Fieller 1954).
 
-    `of_totals` says that the ends are those of a unit's total, and that rewards were scaled so that
-    totals keep to them: then the made-up unit has the mean number of rows, and an end as its total.
+    With `of_totals` the ends bound the total of a unit, and rewards were scaled so that totals stay
+    between the ends: then the made-up unit has the mean number of rows, and its total is an end.
     """
     y = given.reward if ends is None else np.clip(given.reward, *ends)
     largest = [float(np.abs(y).max()), *(abs(end) for end in ends or ())]

@@ -11,10 +11,10 @@ from tailproof.checks import require
 from tailproof.judging.arrivals import comparable
 from tailproof.judging.bench import Answer, Bench, difference
 from tailproof.judging.propensities import with_propensities
-from tailproof.judging.question import Judging, Question, capped
+from tailproof.judging.question import Judging, Question, capped, refunds
 from tailproof.judging.result import LOGGED, Judgement, RuleValue
 from tailproof.judging.rules import named
-from tailproof.judging.verdicts import UNKNOWN, Doubt
+from tailproof.judging.verdicts import UNKNOWN, Doubt, about_refunds
 from tailproof.stats.aims import Aim
 from tailproof.tables import Records, records
 
@@ -112,7 +112,7 @@ def _judgement(
         notes=log.notes,
         settings={
             "adaptive": log.adaptive,
-            "units": None if log.unit is None else int(log.unit.max()) + 1,
+            "units": None if log.unit is None else len(np.unique(log.unit)),
             "estimated_propensities": log.estimated,
             "unknown_rewards": question.unknown,
             "seed": question.seed,
@@ -124,12 +124,13 @@ def _benches(table: Records, question: Question) -> tuple[list[Bench], str]:
     """Return benches (as logged, worst and best unknown rewards) and who chose the cap."""
     held, cap, capped_by = capped(table, question)
     totals = capped_by == "totals" or (capped_by == "bounds" and held.unit is not None)
-    benches = [Bench(held, question, cap, of_totals=totals)]
+    how: Any = {"of_totals": totals, "refunds": refunds(table, cap)}
+    benches = [Bench(held, question, cap, **how)]
     if question.unknown == "worst":
         rewarded = ~np.isnan(held.reward)
         for end in (-math.inf, math.inf) if cap is None else cap:
             filled = held.filled(np.where(rewarded, held.reward, end))
-            benches.append(Bench(filled, question, cap, of_totals=totals))
+            benches.append(Bench(filled, question, cap, **how))
     return benches, capped_by
 
 
@@ -145,7 +146,7 @@ def _rules_and_control(rules: Any, control: str | None) -> tuple[dict[str, Any],
 
 
 def _answer(benches: list[Bench], name: str, rule: Any) -> Answer:
-    """Return what a rule would have earned; benches after the first fill unknown rewards in."""
+    """Return a rule's value; benches after the first have the worst and best unknown rewards."""
     first, *fills = benches
     answer = first.answer(name, rule)
     if fills and answer.value.verdict != "refused":
@@ -174,5 +175,11 @@ def _compared(
             for key, other in pairs.items()
             if other != name
         }
+        for key, to in differences.items():
+            other = pairs[key]
+            called = "what was done" if other == LOGGED else other
+            owed_more = math.nan if question.costs else answer.owed - answers[other].owed
+            for doubt in about_refunds(to.low, to.high, owed_more, called):
+                answer = answer.doubted(doubt)
         values[name] = replace(answer.value, **differences)
     return values

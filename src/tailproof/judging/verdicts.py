@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tailproof.judging.propensities import drift
 from tailproof.judging.scores import by_unit
 from tailproof.stats.aims import Aim
+from tailproof.stats.customers import refunds_outweigh
 from tailproof.stats.diagnostics import (
     LEAST,
     MOST_ASYMMETRY,
@@ -20,7 +21,15 @@ from tailproof.stats.diagnostics import (
 from tailproof.tables import Records
 from tailproof.typing import Array
 
-__all__ = ["Doubt", "Overlap", "about_drift", "about_errors", "about_mean", "about_overlap"]
+__all__ = [
+    "Doubt",
+    "Overlap",
+    "about_drift",
+    "about_errors",
+    "about_mean",
+    "about_overlap",
+    "about_refunds",
+]
 
 LEAST_REWARDS = 30
 """With fewer effective rewards `judge` gives no answer."""
@@ -186,6 +195,17 @@ def about_errors(errors: Array) -> Iterator[Doubt]:
             "errors are not symmetric, so their location is neither a median nor a mean: ask for "
             "one of these",
         )
+
+
+def about_refunds(low: float, high: float, owed_more: float, other: str) -> Iterator[Doubt]:
+    """Yield the reason to doubt a difference that refunds beyond the cap may turn round.
+
+    On average a row of this rule owes more than a row of the other rule, by `owed_more`.
+    """
+    more = low > 0 and refunds_outweigh(low, owed_more)
+    less = high < 0 and refunds_outweigh(-high, -owed_more)
+    if more or less:
+        yield Doubt("beware", f"refunds that count as 0 may outweigh its difference from {other}")
 
 
 def about_mean(reward: Array) -> Iterator[Doubt]:

@@ -287,6 +287,11 @@ def _quantile_curve(law: Noise) -> "PPoly":
     seen = (tail > 1e-300) & (density > 1e-300)
     v, tail, density = v[seen], tail[seen], density[seen]
     s = np.log1p(-tail) - np.log(tail)
+    if not (np.diff(s) > 0).all():
+        raise ValueError(
+            f"{law} has a _cdf that is not exact far below 0, where it must be small and growing: "
+            "write arctan2(1, -x)/π, say, in place of 0.5 + arctan(x)/π"
+        )
     slope = height / np.cosh(v) * tail * (1 - tail) / density
     curve = CubicHermiteSpline(s, v, slope)
     curve.extend(np.array([[0.0], [0.0], [slope[-1]], [v[-1]]]), np.array([np.inf]))

@@ -90,7 +90,7 @@ class Changing(Varying):
 
 @dataclass(frozen=True)
 class PassedOn(Varying):
-    """One law for each arm; after each pull count in `at`, an arm has the law of the next one.
+    """One law for each arm; after each pull count in `at`, an arm has the law of the next arm.
 
     >>> from tailproof.noise import Cauchy, Normal
     >>> noise = PassedOn((Cauchy(), Normal(10)), at=(1000,))

@@ -237,7 +237,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @final
     def resized(self, state: S, arms: int) -> S:
-        """Return the state for this number of arms, itself if it has as many."""
+        """Return the state for this number of arms: itself if it has this number already."""
         if arms == state.arms:
             return state
         start = self.init(1, arms, state.dim) if arms > state.arms else None
@@ -245,7 +245,7 @@ class Policy(Named, ABC, Generic[S]):
 
     @final
     def choose_unchecked(self, state: S, arms: Array, rng: np.random.Generator) -> Index:
-        """Choose as `choose` does, from checked arms and a state that has as many."""
+        """Choose as `choose` does, from checked arms and a state with the same number of arms."""
         return self._choose(state, arms, rng)
 
     @final
@@ -365,7 +365,7 @@ def proposing(policy: Policy[Any]) -> Proposes:
 def recommending(policy: Policy[Any]) -> Recommends:
     """Return the policy if it finds the best arm."""
     if not isinstance(policy, Recommends):
-        raise ValueError(f"{policy!r} names no best arm; those in tailproof.bestarm do")
+        raise ValueError(f"{policy!r} names no best arm; the policies of tailproof.bestarm do")
     return policy
 
 

@@ -50,7 +50,7 @@ class HeavyOFUL(Huber[HuberHistory]):
 
     The argmin is found by θ ← Π_H(θ − H⁻¹∇), which never raises the loss: it starts at the last θ
     and stops when a step is shorter than 1e-9 S (after 200 steps at the latest; the next decision
-    continues from there). The cost of a decision grows linearly with the number of past ones.
+    continues from there). The cost of a decision grows linearly with the number of past decisions.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     `tailproof.CappedMean`, up to the width of a bin. Multiples of all rewards change no decision; a
     constant added to them does. Choices are random, so that rewards may come late: visitors who
     come meanwhile are not all sent to one arm. `propensities` are exact. For rewards with a law of
-    one shape, shifted, `LinStudentUCB` needs fewer of them.
+    one shape, shifted, `LinStudentUCB` needs fewer rewards.
 
     Parameters
     ----------

@@ -96,7 +96,8 @@ class PairwiseDifferences:
     pairs : tuple of (policy, other)
         The policy with the smaller mean comes first.
     mean, low, high : arrays of shape (pairs,)
-        Regret of the first less the regret of the second; the intervals hold together (Bonferroni).
+        Regret of the first less the regret of the second; the intervals hold together (Bonferroni),
+        and an interval may reach over 0 although Holm's test calls its pair different.
     p, adjusted : arrays of shape (pairs,)
         Two-sided p values of Student's test of the paired paths, each alone and after Holm.
     level : float
@@ -144,7 +145,8 @@ class PairwiseDifferences:
         pairs = several(len(self.pairs), "pair")
         return (
             f"Difference of final regrets, paired by path. Intervals hold together at "
-            f"{self.level:.0%} (Bonferroni); adjusted: p after Holm for {pairs}."
+            f"{self.level:.0%} (Bonferroni); adjusted: p after Holm for {pairs}, which may call a "
+            "pair different whose interval just reaches over 0."
         )
 
 

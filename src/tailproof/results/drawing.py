@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tailproof.checks import number, require
-from tailproof.drawing import PALETTE, Show, band, canvas, plain, reading
+from tailproof.drawing import PALETTE, Show, band, canvas, legend_columns, plain, reading
 from tailproof.formatting import several
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def regret_figure(
     for axes, (title, result) in zip(panels, results.items(), strict=True):
         for name in (name for name in shown if name in result.curves):
             sample, crowded = result.metric(name, metric), len(shown) > 4
-            require(sample.ndim == 2, "metric", "one with a number for each path", metric)
+            require(sample.ndim == 2, "metric", "a metric with a number for each path", metric)
             place = order.index(name)
             band(axes, result.pulls, sample, place, name, crowded=crowded, show=show, level=level)
         many = several(result.settings["paths"], "path")
@@ -159,10 +159,8 @@ def _legend(
         legend = figure.legend(handles, names, **settings)
         legend.set_in_layout(False)
     else:
-        columns = min(len(names), 5)
-        legend = figure.legend(
-            handles, names, loc="outside lower center", ncols=columns, title=title, **settings
-        )
+        settings |= {"ncols": legend_columns(figure, names), "title": title}
+        legend = figure.legend(handles, names, loc="outside lower center", **settings)
     plain(legend)
 
 
@@ -215,7 +213,7 @@ def pulls_figure(panels: "Mapping[str, Mapping[float, Identification]]") -> "Fig
     legend = figure.legend(
         *plots[0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=min(len(order), 5),
+        ncols=legend_columns(figure, order),
         fontsize=8,
         frameon=False,
     )

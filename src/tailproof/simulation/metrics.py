@@ -105,6 +105,8 @@ def known_metric(name: str) -> Metric:
     """Return the metric of this name."""
     if name not in METRICS:
         hint = meant(str(name), METRICS)
+        if callable(name):
+            hint = "; functions are given by name, as {'my_metric': my_metric}"
         raise ValueError(f"metrics must be some of {', '.join(METRICS)}, got {name!r}{hint}")
     return METRICS[name]
 
@@ -152,7 +154,7 @@ class Notes:
             self._best = np.zeros(cell.paths, dtype=np.int64)
 
     def take(self, decision: int, chosen: Index, gap: Array, *, complete: bool) -> None:
-        """Write down a decision; one that was cut short by the horizon is in the log alone."""
+        """Write down a decision; a decision that the horizon cut short is in the log alone."""
         if self.actions is not None:
             self.actions[:, decision] = chosen
         if self._asked and complete:

@@ -48,8 +48,8 @@ class Aim(Named, ABC):
     Examples
     --------
     >>> CappedMean(0.99).words(), CappedMean(0.99).words(cap=300.0), CappedMean(0.99).bounded
-    ('the mean of rewards capped at the 0.99-quantile of those that are not zero', 'the mean of
-    rewards capped at 300', True)
+    ('the mean of rewards capped at the 0.99-quantile of rewards that are not zero', 'the mean
+    of rewards capped at 300', True)
     """
 
     level: float | None
@@ -177,7 +177,7 @@ class CappedMean(Aim):
 
     def words(self, size: str = "", *, cap: float | None = None) -> str:
         """Name it, with its cap if that is known."""
-        quantile = f"the {self.share:g}-quantile of those that are not zero"
+        quantile = f"the {self.share:g}-quantile of rewards that are not zero"
         at = quantile if cap is None else f"{cap:,.4g}"
         return " ".join(filter(None, ["the", size, f"mean of rewards capped at {at}"]))
 

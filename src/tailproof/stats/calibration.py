@@ -285,7 +285,7 @@ def _for_efficiency(source: Source, costs: Costs, share: float | None) -> Choice
     enough = [k for k, cost in costs.items() if cost <= needed]
     if not enough:
         most = _least_cost(source, costs) / min(costs.values())
-        require(False, "efficiency", f"at most {most:.3f}, that of the best block", share)
+        require(False, "efficiency", f"at most {most:.3f}, the efficiency of the best block", share)
     return enough[0], enough[0], reason
 
 

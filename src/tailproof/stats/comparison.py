@@ -205,8 +205,8 @@ class Comparison:
     costs : bool
         Whether small is good.
     any_look : bool
-        Whether intervals are for any look, whatever chose the arms, or for one. A sure lead is for
-        any look in both cases, unless there is a standing.
+        Whether intervals hold at any look, whatever chose the arms, or at one look. A sure lead is
+        for any look in both cases, unless there is a standing.
     standing : Standing, optional
         Who leads by customer, for an aim that is a mean; `lead` then follows it.
     doubts : tuple of str
@@ -321,8 +321,8 @@ class Comparison:
     def forecast(self) -> Forecast | None:
         """Return about how many more rewards, like those so far, would make the lead sure.
 
-        Each rival gets as many more as the evidence over it needs, and the leader as many as the
-        rival that needs most. None if nothing leads, if the lead is sure or can never be, if a
+        Each rival gets the rewards that the evidence against it needs, and the leader as many as
+        the rival that needs most. None if nothing leads, if the lead is sure or can never be, if a
         rival has too few rewards for an estimate, or if more than 10⁹ would be needed.
         """
         if self.lead.arm is None or self.lead.sure or isinstance(self.statistic, Unbounded):

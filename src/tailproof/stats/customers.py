@@ -14,10 +14,20 @@ from numpy.typing import NDArray
 from tailproof.checks import number, require
 from tailproof.typing import Array, Index
 
-__all__ = ["Concentration", "Customers", "cap_of_totals", "windows_closed"]
+__all__ = [
+    "Concentration",
+    "Customers",
+    "cap_of_totals",
+    "owed",
+    "refunds_outweigh",
+    "totals_of",
+    "windows_closed",
+]
 
 MOST_MIXED = 0.01
 """If more of the returning customers than this saw several arms, arms were drawn for each visit."""
+ROUNDING = float(np.finfo(np.float64).eps)
+"""A sum of n numbers is right up to n times this share of the sum of their sizes."""
 FEW_CUSTOMERS = 30
 """If fewer customers than this make half of the revenue, more of their visits say little."""
 
@@ -46,6 +56,38 @@ def cap_of_totals(totals: Array, share: float = 0.99) -> tuple[float, float]:
     places = np.maximum(np.ceil(levels).astype(np.int64), 1) - 1
     low, high = np.partition(bought, places)[places].tolist()
     return min(low, 0.0), max(high, 0.0)
+
+
+def totals_of(customer: Index, reward: Array, size: int) -> Array:
+    """Return the sum of each customer's rewards, zero where they cancel up to rounding.
+
+    Orders and their refunds would leave a purchase of 1e-14 otherwise.
+
+    >>> totals_of(np.array([0, 0, 0, 0, 1]), np.array([0.1, 0.2, -0.1, -0.2, 5.0]), 2).tolist()
+    [0.0, 5.0]
+    """
+    total = np.bincount(customer, reward, size).astype(np.float64)
+    rounding = ROUNDING * np.bincount(customer, minlength=size)
+    rounding *= np.bincount(customer, np.abs(reward), size)
+    return np.where((np.abs(total) <= rounding) & np.isfinite(rounding), 0.0, total)
+
+
+def owed(totals: Array, low: float) -> Array:
+    """Return what each total is below 0 where a range from `low` = 0 leaves that out: refunds.
+
+    >>> owed(np.array([-20.0, 0.0, 5.0]), 0.0).tolist(), owed(np.array([-20.0]), -9.0).tolist()
+    ([20.0, 0.0, 0.0], [0.0])
+    """
+    return np.maximum(-totals, 0.0) if low == 0 else np.zeros(len(totals))
+
+
+def refunds_outweigh(lead: float, owed_more: float) -> bool:
+    """Return whether refunds that count as 0 may turn a lead round.
+
+    `lead` is the low end of the lead's interval. On average a customer of the leader owes more than
+    a customer of its rival, by `owed_more`.
+    """
+    return owed_more > 0 and lead < owed_more
 
 
 class Concentration(NamedTuple):
@@ -218,7 +260,7 @@ class Customers:
     ) -> "Customers":
         count = int(customer.max(initial=-1)) + 1
         first = _firsts(customer, count)
-        total = rows.reward if case == "rows" else np.bincount(customer, rows.reward, count)
+        total = rows.reward if case == "rows" else totals_of(customer, rows.reward, count)
         total = np.where(np.isnan(total), 0.0, total)  # ∞ − ∞
         return cls(
             case=case,

@@ -77,8 +77,8 @@ def optimal_design(
     w_a ∝ w_a √f_a,  p_y ∝ p_y ‖y‖²_{A⁻¹},
 
     until ρ(w) ≤ (1 + tolerance) tr(A⁻¹B)²/max_a f_a, which bounds the optimum from below. Zero
-    directions are ignored. The arms as directions give the G-optimal design, `pairs` of arms
-    the XY-optimal one, and differences divided by their gaps the one that track-and-stop follows.
+    directions are ignored. Arms as directions give the G-optimal design, `pairs` of arms the
+    XY-optimal design, and differences divided by their gaps the design of track-and-stop.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Histogram:
     rewards that share their leading bits; the narrower the range of all rewards, the narrower
     the cells. A value that has a cell of its own, like zero, is still exact.
 
-    d never falls, and cells of a smaller d lie within cells of a larger one, so the result depends
+    d never falls, and cells of a smaller d lie within cells of a larger d, so the result depends
     neither on the order of the rewards nor on how they were split between calls.
 
     Parameters

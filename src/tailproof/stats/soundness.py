@@ -119,17 +119,19 @@ def about_shares(
 ) -> list[Finding]:
     """Say if arms did not get their planned shares of customers, in the file or on a day.
 
-    An arm that came later, or went, is compared on its days: before it, all fell to the others.
+    An arm that came later, or went, is compared on its days: on other days all customers fell to
+    the other arms.
     """
     if day is None or not customers.n:
         day = np.zeros(customers.n, np.int64)
     size = (int(day.max(initial=0)) + 1, customers.arms)
     counts = np.bincount(day * size[1] + customers.arm, minlength=size[0] * size[1]).reshape(size)
     there = _there(counts, shares)
-    planned = np.where(there, shares, 0.0)
-    planned /= np.maximum(planned.sum(axis=1, keepdims=True), 1e-300)
     findings = _came(there, names)
-    p = unlike_plan(counts.sum(axis=0), shares) if there.all() else _unlike(counts, there, shares)
+    whole = _whole_days(there)
+    planned = np.where(whole, shares, 0.0)
+    planned /= np.maximum(planned.sum(axis=1, keepdims=True), 1e-300)
+    p = unlike_plan(counts.sum(axis=0), shares) if there.all() else _unlike(counts, whole, shares)
     if p < SURELY:
         expected = (counts.sum(axis=1) @ planned) / max(customers.n, 1)
         listed = ", ".join(
@@ -145,7 +147,7 @@ def about_shares(
     days = np.flatnonzero(counts.sum(axis=1)).tolist() if size[0] > 1 else []
     odd = []
     for date in days:
-        here = there[date]
+        here = whole[date]
         p = unlike_plan(counts[date][here], planned[date][here])
         if p < SURELY / len(days):
             pairs = zip(names, counts[date].tolist(), strict=True)
@@ -173,14 +175,25 @@ def _there(counts: Index, shares: Array) -> Flags:
     return there
 
 
+def _whole_days(there: Flags) -> Flags:
+    """Return on which days each arm was there from the first hour to the last.
+
+    An arm that comes or goes in the middle of a day has less than its planned share of that day.
+    """
+    whole = there.copy()
+    whole[1:] &= there[:-1]
+    whole[:-1] &= there[1:]
+    return whole
+
+
 def _unlike(counts: Index, there: Flags, shares: Array) -> float:
     """Return the p value of the shares among the arms that were there, all periods together."""
     statistic, freedom = 0.0, 0
     for pattern in np.unique(there, axis=0):
         expected = np.where(pattern, shares, 0.0)
         inside = counts[(there == pattern).all(axis=1)].sum(axis=0)
-        if pattern.sum() > 1 and inside.sum():
-            expected = inside.sum() * expected[pattern] / expected.sum()
+        if pattern.sum() > 1 and inside[pattern].sum():
+            expected = inside[pattern].sum() * expected[pattern] / expected.sum()
             statistic += float((np.square(inside[pattern] - expected) / expected).sum())
             freedom += int(pattern.sum()) - 1
     return float(chdtrc(freedom, statistic)) if freedom else 1.0

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from tailproof.checks import number, require
 from tailproof.formatting import often
 from tailproof.stats.contrasts import Contrast, Flags, contrast, holm, of_scores
-from tailproof.stats.customers import Concentration, Customers, cap_of_totals
+from tailproof.stats.customers import (
+    Concentration,
+    Customers,
+    cap_of_totals,
+    owed,
+    refunds_outweigh,
+)
 from tailproof.stats.intervals import (
     BoundedSample,
     evidence_needed,
@@ -468,15 +474,16 @@ class Standing:
     def _about_refunds(self) -> list[str]:
         """Say if refunds that count as 0 may outweigh the lead."""
         customers, best = self.customers, self.best
-        if not self.below or self.range[0] or best is None or self.costs:
+        if best is None or self.costs or customers.case == "visits":
             return []
-        if customers.case == "visits":
-            return []
-        refunds = np.bincount(customers.arm, np.maximum(-customers.total, 0), customers.arms)
-        owed = _ratio(refunds, np.bincount(customers.arm, minlength=customers.arms))
-        others = [arm for arm in range(customers.arms) if arm != best]
-        pairs = {arm: self.pair(best, arm) for arm in others if owed[best] > owed[arm]}
-        if any(pair.known and pair.low < owed[best] - owed[arm] for arm, pair in pairs.items()):
+        refunds = np.bincount(customers.arm, owed(customers.total, self.range[0]), customers.arms)
+        each = _ratio(refunds, np.bincount(customers.arm, minlength=customers.arms))
+        pairs = [
+            (self.pair(best, arm), float(each[best] - each[arm]))
+            for arm in range(customers.arms)
+            if each[best] > each[arm]
+        ]
+        if any(pair.known and refunds_outweigh(pair.low, more) for pair, more in pairs):
             return [f"refunds of {self.leader}, which the cap leaves out, may outweigh its lead"]
         return []
 
@@ -556,8 +563,8 @@ class Standing:
 def _at_worst(plain: Contrast, least: Contrast, most: Contrast) -> Contrast:
     """Return a contrast whose ends have one more customer in each arm, at the bounds.
 
-    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse
-    than it is until then. Gaffke's interval of one mean adds such customers, too.
+    What nobody has sold yet may still be sold: an arm whose largest price is rare looks worse than
+    it is until somebody pays that price. Gaffke's interval of one mean adds such customers, too.
     """
     return plain._replace(
         low=min(plain.low, least.low),

@@ -7,7 +7,7 @@ and whoever asked. So the difference of two rules is a sum of terms
     (π(A_t)/p_t − π'(A_t)/p_t) (y_t − b_t)
 
 with b_t, the mean of earlier rewards, to make them small; `RunningTotal` gives its interval.
-Rewards are cut to a range learned from earlier ones. For a quantile, y says whether the reward
+Rewards are cut to a range learned from earlier rewards. For a quantile, y says whether the reward
 exceeds the quantile of the control group's earlier rewards.
 """
 
@@ -140,7 +140,7 @@ class Gain:
         bounds: tuple[Array, Array],
         rows: "_Rewards",
     ) -> None:
-        """Add rewards by their weights under two rules; `bounds` are those of the difference."""
+        """Add rewards by their weights under two rules, whose difference has these bounds."""
         (first, other), (low, high, base, _) = weights, rows.scale
         with np.errstate(invalid="ignore", over="ignore"):
             products = [np.multiply.outer([low - base, high - base], bound) for bound in bounds]

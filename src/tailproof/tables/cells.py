@@ -52,6 +52,8 @@ _CURRENCY = re.compile(
 )
 _SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
 """A long number as a spreadsheet shows it, without its last digits."""
+_LATIN = str.maketrans("авекмнорстухіјѕαβεζηικμνορτυχ", "abekmhopctyxijsabezhikmnoptyx")
+"""Cyrillic and Greek letters whose small or large form looks like a Latin letter."""
 LONG = 10**15
 """Whole numbers from this size on are kept as text: as floats, two customers would become one."""
 
@@ -367,7 +369,7 @@ def labels(column: Column, name: str, spelling: Spelling = "keep") -> Labels:
     Parameters
     ----------
     spelling : "ask", "merge" or "keep"
-        What to do about names that differ by case or blanks alone.
+        What to do about names that differ by case or blanks alone, or look alike.
     """
     import pandas
 
@@ -416,7 +418,7 @@ def _named(values: Array, *, dates: bool) -> tuple[str, ...]:
 
 
 def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
-    """Ask about names that differ by case or blanks alone, or merge them."""
+    """Ask about names that differ by case or blanks alone or look alike, or merge them."""
     counts = np.bincount(named.codes[named.codes >= 0], minlength=len(named.names)).tolist()
     alike: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(named.names):
@@ -428,14 +430,16 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
         usual = named.names[first]
         for other in others:
             rare, count = named.names[other], often(counts[other])
+            script = _script(rare) or _script(usual)
+            foreign = f", one of them in {script} letters" if script else ""
             if spelling == "ask":
                 raise ValueError(
                     f"column {name} has {rare!r} {count} beside {usual!r} "
-                    f"{often(counts[first])}: did you mean {usual!r}? "
+                    f"{often(counts[first])}{foreign}: did you mean {usual!r}? "
                     "Pass spelling='merge' (--spelling merge) if so, 'keep' if they differ"
                 )
             into[other] = first
-            sentences.append(f"{rare!r} ({count}) was read as {usual!r}.")
+            sentences.append(f"{rare!r} ({count}) was read as {usual!r}{foreign}.")
     kept = np.unique(into[:-1])
     place = np.full(len(into), -1)
     place[kept] = np.arange(len(kept))
@@ -446,9 +450,21 @@ def _merge_spellings(named: Labels, name: str, spelling: Spelling) -> Labels:
 def _normalised(name: str) -> str:
     """Return a name in lower case, without blanks and invisible signs; 01 and 1.0 become 1.
 
-    >>> _normalised("New Page"), _normalised("01"), _normalised("1.0")
-    ('newpage', '1', '1')
+    Letters that look Latin become Latin.
+
+    >>> _normalised("New Page"), _normalised("01"), _normalised("1.0"), _normalised("\u0410")
+    ('newpage', '1', '1', 'a')
     """
     visible = (x for x in unicodedata.normalize("NFKC", name) if unicodedata.category(x) != "Cf")
-    bare = "".join("".join(visible).split()).casefold()
+    bare = "".join("".join(visible).split()).casefold().translate(_LATIN)
     return f"{float(bare):.15g}" if re.fullmatch(r"\d{1,15}(\.\d*)?", bare) else bare
+
+
+def _script(name: str) -> str:
+    """Return the script of a name's first letter that may look Latin; empty if it has none.
+
+    >>> _script("\u0410"), _script("A")
+    ('Cyrillic', '')
+    """
+    scripts = [unicodedata.name(x).split()[0] for x in name.casefold() if ord(x) in _LATIN]
+    return scripts[0].capitalize() if scripts else ""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tailproof.checks import number, require
+from tailproof.stats.customers import totals_of
 from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.how import Reading
@@ -80,8 +81,8 @@ def with_events(
     age = _times(orders) - np.append(_times(shown), np.nan)[unit]
     notes = table.notes + notes + daily + _ignored_events(orders, age, window, stranger)
     counted = (unit >= 0) & (age >= 0) & (age < window) & ~np.isnan(orders.reward)
-    reward = np.bincount(unit[counted], orders.reward[counted], minlength=shown.n)
-    records = replace(shown, reward=reward.astype(np.float64), notes=notes)
+    reward = totals_of(unit[counted], orders.reward[counted], shown.n)
+    records = replace(shown, reward=reward, notes=notes)
     return finished(_with_closed_windows(records, end, window), Arrays(), reading)
 
 
@@ -99,7 +100,7 @@ def _column_pairs(columns: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     pairs = {name: x for name, x in columns.items() if isinstance(x, (tuple, list))}
     for name, pair in pairs.items():
         known = name in ("unit", "time") and len(pair) == 2
-        require(known, name, "a column, or for unit and time one of each table", pair)
+        require(known, name, "a column, or for unit and time a column of each table", pair)
     first, second = ({name: pair[i] for name, pair in pairs.items()} for i in (0, 1))
     return columns | first, columns | second
 
@@ -136,7 +137,7 @@ def _such_as(moments: Moments) -> str:
 
 
 def _by_the_day(orders: Records, seen: Moments, told: Moments) -> tuple[Records, tuple[str, ...]]:
-    """Return orders of which only the day is known at its end, so that they follow exposures."""
+    """Move orders without a time of day to the end of their day, so that they follow exposures."""
     if not told.daily or seen.daily:
         return orders, ()
     note = "Events have no time of day: each is taken to be at the end of its day."

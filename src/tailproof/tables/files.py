@@ -74,6 +74,8 @@ def open_file(file: Path, sheet: str | None = None) -> Source:
         return _Excel(raw, name, sheet)
     if sheet is not None:
         raise ValueError(f"sheet is for Excel workbooks, and {name} is none")
+    if file.suffix == ".toml":
+        raise ValueError(f"{name} is the file of a service: name a journal, such as shop.db")
     for mark, kind in _UNSUPPORTED.items():
         if raw.startswith(mark):
             raise ValueError(f"{name} is not CSV, Parquet or Excel but {kind}")

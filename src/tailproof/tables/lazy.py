@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tailproof.stats.customers import Customers
+from tailproof.stats.customers import ROUNDING, Customers
 from tailproof.stats.periods import DAY
 from tailproof.tables.checked import Records
 from tailproof.tables.frames import Frame
@@ -24,6 +24,7 @@ __all__ = ["is_lazy", "reduced"]
 _MOST_ROWS = 5 * 10**6
 """More rows than this are thinned at random: they would take GBs, and change no digit shown."""
 _COUNT = "rows of the table"
+_SIZE = "sum of sizes"
 """What the column of counts is called; no table has this name for something else."""
 _NAME = "the lazy frame"
 _UNORDERED = "Rows were summed where they are, so bursts of one arm were not looked for."
@@ -176,18 +177,24 @@ def _grouped(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> Any:
     sums = [nw.len().alias(_COUNT)]
     if "unit" in named:
         sums.append(nw.col(reward).sum().alias(reward))
+        sums.append(nw.col(_SIZE).sum())
         if time is not None:
             sums.append(nw.col(time).min().alias(time))
-    else:
-        keys.append(reward)
-        if time is not None:
-            frame = frame.with_columns(_day(frame, time).alias(time))
-            keys.append(time)
+        rounding = nw.col(_SIZE) * nw.col(_COUNT) * ROUNDING  # as in `totals_of`
+        cancels = (nw.col(reward).abs() <= rounding) & rounding.is_finite()
+        total = nw.when(cancels).then(nw.lit(0.0)).otherwise(nw.col(reward)).alias(reward)
+        sized = frame.with_columns(nw.col(reward).abs().alias(_SIZE))
+        groups = sized.group_by(*keys).agg(*sums).with_columns(total).drop(_SIZE)
+        return groups.collect().sort(*keys).to_native()
+    keys.append(reward)
+    if time is not None:
+        frame = frame.with_columns(_day(frame, time).alias(time))
+        keys.append(time)
     return frame.group_by(*keys).agg(*sums).collect().sort(*keys).to_native()
 
 
 def _repeated_purchases(frame: "narwhals.LazyFrame[Any]", named: dict[str, str]) -> int:
-    """Return how many rows with a purchase repeat another one, if times are known."""
+    """Return how many rows with a purchase repeat another row, if times are known."""
     import narwhals as nw
 
     if "time" not in named:
@@ -209,7 +216,7 @@ def _day(frame: "narwhals.LazyFrame[Any]", time: str) -> "narwhals.Expr":
 
 
 def _as_rows(records: Records) -> Records:
-    """Return as many rows as there were, or as many as are of use, drawn at random from them."""
+    """Return the rows that were counted; of too many rows a part, drawn at random."""
     assert records.weight is not None
     counts = records.weight.astype(np.int64)
     total, notes = int(counts.sum()), records.notes

@@ -17,6 +17,16 @@ _LOCAL = re.compile(
     r"(?:,?[ T]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(?:\s?([AaPp])\.?[Mm]\.?)?)?"
 )
 """Local dates such as 31.12.2026 or 12/31/2026, perhaps with a time of day, as 8:30 or 8:30 PM."""
+_NAMED = re.compile(
+    r"(?:[A-Z][a-z]{2,8},?\s+)?(?:(\d{1,2})[\s.-]+([A-Za-z]{3,9})|([A-Za-z]{3,9})\.?\s+(\d{1,2}))"
+    r"\.?,?[\s-]+(\d{4})(?:,?\s+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)"
+    r"(?:\s?([AaPp])\.?[Mm]\.?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+)
+"""Dates with the English name of a month, such as 31 Dec 2026 or December 31, 2026, 8:30 PM."""
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _ZONE = re.compile(r":\d\d.*(?:[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
 """A time of day with a zone."""
 _UTC = re.compile(r"\s*(?:UTC|GMT)$")
@@ -79,8 +89,9 @@ def check_zone(zone: str | None) -> None:
 def times(column: Column, name: str, refusals: Refusals, zone: str | None = None) -> Moments:
     """Return the times of a column.
 
-    Texts are ISO 8601 or local dates such as 31.12.2026, if they can be read in one way only. Those
-    without a zone are in `zone`, or in UTC. Numbers that are too large for seconds are
+    Texts are ISO 8601, dates such as 31 Dec 2026 with the English name of a month, or local dates
+    such as 31.12.2026, if they can be read in one way only. Texts without a zone are in `zone`, or
+    in UTC. Numbers that are too large for seconds are
     milliseconds, …, or dates such as 20261231.
     """
     if column.codes is None:
@@ -144,12 +155,15 @@ def _of_texts(column: Column, name: str, refusals: Refusals) -> Moments:
         local = _local_dates(asked, name)
         iso = texts.where(~blank, None).str.replace(_UTC, "+00:00", regex=True)
         iso = iso if local is None else iso.map(local, na_action="ignore")
+        if iso.str.contains("[A-Za-z]{3}", na=False).any():
+            iso = iso.map(_with_number_of_month, na_action="ignore")
         dates = pandas.to_datetime(iso, utc=True, format="ISO8601", errors="coerce")
         values = _seconds(dates.dt.tz_localize(None).to_numpy("datetime64[us]"))
     refusals.cells(
         column,
         np.flatnonzero(np.isnan(values) & ~blank.to_numpy()).tolist(),
-        f"column {name} must have times as in 2026-12-31T09:00:00, or seconds since 1970, got",
+        f"column {name} must have times as in 2026-12-31T09:00:00 or 31 Dec 2026, or seconds since "
+        "1970, got",
     )
     seconds = filled(column, np.append(values, np.nan))
     if not dated and not column.dates:
@@ -232,6 +246,24 @@ def _local_dates(texts: list[str], name: str) -> Callable[[str], str] | None:
         return f"{year}-{int(month):02d}-{int(day):02d}{_hour(clock, half)}"
 
     return iso
+
+
+def _with_number_of_month(text: str) -> str:
+    """Return a date with the English name of a month as in ISO 8601; other texts as they are.
+
+    >>> _with_number_of_month("Thu, 19 Nov 2026 08:30:00 +0100"), _with_number_of_month("Mai 2026")
+    ('2026-11-19T08:30:00+0100', 'Mai 2026')
+    """
+    match = _NAMED.fullmatch(text)
+    if not match:
+        return text
+    day, month, month_first, day_second, year, clock, half, zone = match.groups()
+    name = (month or month_first).lower()
+    number = next((i for i, full in enumerate(_MONTHS, 1) if full.startswith(name)), None)
+    if number is None and name != "sept":
+        return text
+    date = f"{year}-{number or 9:02d}-{int(day or day_second):02d}"
+    return date + _hour(clock, half) + (zone or "")
 
 
 def _hour(clock: str | None, half: str | None) -> str:

@@ -1,5 +1,6 @@
 """`records`: one checked table from files, data frames, journals or arrays."""
 
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Unpack
 
@@ -12,7 +13,7 @@ from tailproof.tables.moments import check_zone
 from tailproof.tables.opening import open_table
 from tailproof.tables.reader import Reader, finished
 
-__all__ = ["records"]
+__all__ = ["check_options", "records"]
 
 _NAMES = ("arm", "reward", "unit", "time", "propensity")
 _CHOICES = {
@@ -80,14 +81,19 @@ def records(
     return finished(reader.read(), reader.source, reading)
 
 
-def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading) -> None:
-    """Raise ``ValueError`` for options that do not exist, or mean nothing here."""
-    options = [*_NAMES, "features", *sorted(Reading.__annotations__)]
-    for name, value in reading.items():
+def check_options(given: Iterable[str], options: Sequence[str]) -> None:
+    """Raise ``ValueError`` if an option does not exist, with the option that was meant."""
+    for name in given:
         if name not in options:
             close = get_close_matches(name, options, n=1)
             hint = f"did you mean {close[0]}?" if close else f"these are: {', '.join(options)}"
             raise ValueError(f"{name} is no option here: {hint}")
+
+
+def _check(table: Any, columns: dict[str, Any], features: Any, reading: Reading) -> None:
+    """Raise ``ValueError`` for options that do not exist, or mean nothing here."""
+    check_options(reading, [*_NAMES, "features", *sorted(Reading.__annotations__)])
+    for name, value in reading.items():
         if name in _CHOICES:
             ok = any(value is choice or value == choice for choice in _CHOICES[name])
             words = " or ".join(repr(x) for x in _CHOICES[name] if x is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Refusals"]
 
-_SHOWN = 5
-"""How many refused rows a sentence names."""
+_SHOWN = 3
+"""How many refused rows of a reason a sentence names."""
 
 
 class Refusals:
@@ -34,7 +35,7 @@ class Refusals:
     >>> refused = Refusals(lambda row: f"line {row + 2}", skip=True)
     >>> refused.rows([3, 5], "no arm")
     >>> refused.kept(8).tolist(), refused.sentence
-    ([0, 1, 2, 4, 6, 7], '2 rows were left out: line 5 (no arm), line 7 (no arm).')
+    ([0, 1, 2, 4, 6, 7], '2 rows were left out: no arm in line 5, line 7.')
     >>> Refusals(lambda row: f"line {row + 2}", skip=False).rows([3], "no arm")
     Traceback (most recent call last):
     ValueError: no arm in line 5: mend it, or leave such rows out with skip_bad=True (--skip-bad)
@@ -42,7 +43,7 @@ class Refusals:
 
     def __init__(self, where: Callable[[int], str], *, skip: bool) -> None:
         self.where, self.skip = where, skip
-        self._reasons: dict[int, str] = {}
+        self._reasons: dict[int, tuple[str, str]] = {}
 
     def rows(self, rows: Sequence[int] | Index, reason: str) -> None:
         """Refuse rows for one reason."""
@@ -59,17 +60,20 @@ class Refusals:
         if not shown:
             return
         if not self.skip:
-            first = list(shown.items())[:3]
-            words = ", ".join(f"{text} in {self.where(row)}" for row, text in first if text)
-            words = words or f"in {', '.join(self.where(row) for row, _ in first)}"
             count = f" ({len(shown)} in all)" if len(shown) > 1 else ""
             them = "them" if len(shown) > 1 else "it"
             raise ValueError(
-                f"{reason} {words}{count}: mend {them}, or leave such rows out with skip_bad=True "
-                "(--skip-bad)"
+                f"{reason} {self._places(shown)}{count}: mend {them}, or leave such rows out with "
+                "skip_bad=True (--skip-bad)"
             )
         for row, text in shown.items():
-            self._reasons.setdefault(row, f"{reason} {text}".rstrip())
+            self._reasons.setdefault(row, (reason, text))
+
+    def _places(self, shown: dict[int, str]) -> str:
+        """Return where the first rows are, each with its value."""
+        first = list(shown.items())[:_SHOWN]
+        with_values = [f"{text} in {self.where(row)}" for row, text in first if text]
+        return ", ".join(with_values) or f"in {', '.join(self.where(row) for row, _ in first)}"
 
     def kept(self, n: int) -> Index:
         """Return the rows that were not refused; an error if there are none."""
@@ -81,11 +85,16 @@ class Refusals:
 
     @property
     def sentence(self) -> str:
-        """How many rows were left out, and the first five; empty if none."""
-        count = len(self._reasons)
-        if not count:
+        """How many rows were left out, and the first rows of each reason; empty if none."""
+        if not self._reasons:
             return ""
-        first = [f"{self.where(row)} ({self._reasons[row]})" for row in sorted(self._reasons)]
-        more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
-        rows = "1 row was" if count == 1 else f"{count} rows were"
-        return f"{rows} left out: {', '.join(first[:_SHOWN])}{more}."
+        shown: defaultdict[str, dict[int, str]] = defaultdict(dict)
+        for row, (reason, text) in sorted(self._reasons.items()):
+            shown[reason][row] = text
+        parts = []
+        for reason, of in shown.items():
+            more = f" and {len(of) - _SHOWN:,} more" if len(of) > _SHOWN else ""
+            parts.append(f"{reason} {self._places(of)}{more}")
+        count = len(self._reasons)
+        rows = "1 row was" if count == 1 else f"{count:,} rows were"
+        return f"{rows} left out: {'; '.join(parts)}."

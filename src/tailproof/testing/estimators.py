@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import kstest
 
+from tailproof.checks import require
 from tailproof.noise import Laplace
 from tailproof.stats.estimators import Estimator
 from tailproof.testing.asserting import FALSE_ALARM, assert_raises, recipe_is_frozen
@@ -15,6 +16,9 @@ __all__ = ["ESTIMATOR_CHECKS", "check_estimator"]
 
 def check_estimator(estimator: Estimator) -> None:
     """Raise ``AssertionError`` unless the estimator passes all `ESTIMATOR_CHECKS`."""
+    require(
+        isinstance(estimator, Estimator), "estimator", "an estimator, such as Median()", estimator
+    )
     for check in ESTIMATOR_CHECKS:
         check(estimator)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import beta, kstest
 
+from tailproof.checks import require
 from tailproof.noise import Noise
 from tailproof.testing.asserting import FALSE_ALARM, assert_raises, recipe_is_frozen
 from tailproof.typing import Array
@@ -15,6 +16,7 @@ __all__ = ["NOISE_CHECKS", "check_noise"]
 
 def check_noise(noise: Noise) -> None:
     """Raise ``AssertionError`` unless the law passes all `NOISE_CHECKS`."""
+    require(isinstance(noise, Noise), "noise", "a noise law, such as Cauchy()", noise)
     for check in NOISE_CHECKS:
         check(noise)
 
@@ -107,7 +109,7 @@ def _around(noise: Noise, x: Array) -> tuple[Array, Array]:
 
 
 def _levels(noise: Noise, x: Array, law: Callable[[Array], Array]) -> Array:
-    """Return uniform variables if P(X ≤ x) = law(P(η ≤ x)); an atom is spread over its share."""
+    """Return levels of draws X, uniform if P(X ≤ x) = law(P(η ≤ x)); an atom is spread evenly."""
     if noise.continuous:
         return law(noise.cdf(x))
     low, high = (law(level) for level in _around(noise, x))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from tailproof.checks import require
 from tailproof.policies.base import Policy, State
 from tailproof.testing import games
 from tailproof.testing.asserting import FALSE_ALARM, assert_raises, assert_same, recipe_is_frozen
@@ -19,6 +20,7 @@ __all__ = ["POLICY_CHECKS", "check_policy"]
 
 def check_policy(policy: Policy[Any]) -> None:
     """Raise ``AssertionError`` unless the policy passes all `POLICY_CHECKS`."""
+    require(isinstance(policy, Policy), "policy", "a policy, such as UCB1()", policy)
     for check in POLICY_CHECKS:
         check(policy)
 
@@ -112,8 +114,8 @@ def state_round_trips(policy: Policy[Any]) -> None:
 def arms_come_and_go(policy: Policy[Any]) -> None:
     """K may change from call to call, unless the state has `fixed_arms`.
 
-    A state that starts with fewer arms becomes equal to one that started with all, once it sees
-    them all. A policy that has seen more arms than are offered chooses among the offered arms.
+    A state that starts with fewer arms equals a state that started with all arms, once it sees all
+    arms. A policy that has seen more arms than are offered chooses among the offered arms.
     """
     more, rewards, rng = (
         games.arms(policy, 2 * games.ARMS),

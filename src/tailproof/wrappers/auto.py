@@ -43,7 +43,7 @@ class Tuned(Piloted):
     Attributes
     ----------
     centre, spread, unit, length, stretch : arrays of shape (paths,)
-        See `AutoFiltered`; rewards are divided by 4. A unit of zero is not known yet.
+        See `AutoFiltered`; rewards are divided by 4. A unit of zero means that it is not known yet.
     """
 
     centre: Finite
@@ -84,9 +84,9 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
     one; rounded to a power of two, so that arms which tie still do.
 
     So A's noise and prior fit a `noise_scale` and a `ridge` of 1. Multiplying
-    all rewards by c > 0, or adding a constant, changes no decision. Rewards are expected to be of
-    one scale throughout: later changes of it are not followed. Memory stops growing once the
-    units have settled; until then the arms of all decisions are kept.
+    all rewards by c > 0, or adding a constant, changes no decision. Rewards are expected to keep
+    their scale: later changes of the scale are not followed. Memory stops growing once the units
+    have settled; until then the arms of all decisions are kept.
 
     `AutoFiltered(OFUL(bonus=0.4))`, `AutoFiltered(LinTS(bonus=0.05))`,
     `AutoFiltered(UCB1(bonus=0.7))` and `AutoFiltered(ThompsonSampling(prior_scale=1000))` did
@@ -143,7 +143,7 @@ class AutoFiltered(Repeating[Tuned], Relearning[Tuned]):
         raise ValueError(f"the noise scale cannot be set: {self!r} learns it")
 
     def propose(self, state: Tuned, rng: np.random.Generator) -> Array:
-        """Return the direction of the proposal of A."""
+        """Return the direction that A proposes."""
         inside = super().propose(state, rng)
         return direction(inside) if self.intercept else inside
 

@@ -28,7 +28,7 @@ class Wrapped(State):
 
     @classmethod
     def around(cls, inner: State, **arrays: Any) -> Self:
-        """Return the state around a state that has learned nothing yet."""
+        """Return the wrapper's state around an inner state that has learned nothing yet."""
         size = {"paths": inner.paths, "arms": inner.arms, "dim": inner.dim}
         state = cls.start(**(size | arrays), inner=inner)
         state.fixed_arms = inner.fixed_arms
@@ -144,7 +144,7 @@ class Wrapper(Policy[W], Generic[W]):
 
 
 class Repeating(Wrapper[W]):
-    """A wrapper that takes ñ = `repeats` rewards for each one that A takes."""
+    """A wrapper that takes ñ = `repeats` rewards for each reward that A takes."""
 
     repeats: int
 

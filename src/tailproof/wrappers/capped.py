@@ -29,7 +29,8 @@ class Ranged(Piloted):
     sales : SalesHistogram
         The purchases, that is, the rewards that are not zero, and the range.
     offset, unit : arrays of shape (paths,)
-        A's zero and one, in units of the first purchase; the unit is 0 while all rewards are equal.
+        A sees the reward `offset` as 0 and `offset` + `unit` as 1; both are in units of the first
+        purchase, and `unit` is 0 while all rewards are equal.
     """
 
     sales: SalesHistogram
@@ -37,7 +38,7 @@ class Ranged(Piloted):
     unit: Finite
 
     def keeps(self, decisions: Index) -> NDArray[np.bool_]:
-        """Return which paths keep the next decision after this many."""
+        """Return which paths, after this many decisions, keep the next decision."""
         few: NDArray[np.bool_] = self.sales.bought.sum(axis=1) < _ENOUGH
         return super().keeps(decisions) & few
 

@@ -24,11 +24,11 @@ class Renewed(Wrapper[Renewable]):
     """Any policy A that remembers the last W/2 to W decisions.
 
     Two copies of A learn every decision, and the older one chooses. After each W/2 decisions the
-    younger takes its place, and a new one begins.
+    younger takes the place of the older, and a new state begins.
 
     Use it where the world moves all the time, or where an arm that nobody pulls may become the
-    best: every W/2 decisions A explores as if it knew only the last W/2 ones. What that costs, it
-    also costs where nothing moves. `Vigilant` costs less there, and needs no W.
+    best: every W/2 decisions A explores as if it knew the last W/2 decisions alone. It
+    pays for this exploring also where nothing moves; `Vigilant` costs less there, and needs no W.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Watched(Wrapped):
         self.edges[rows] = math.inf
 
     def compare(self, arms: Array) -> None:
-        """Note where the offer differs from the first one; there, begin again with all arms."""
+        """Note where the offer differs from the first offer; there, begin again with all arms."""
         first = np.flatnonzero(self.decisions == 0)
         k = arms.shape[1]
         self.offer[first, :k] = arms[first]
@@ -90,7 +90,7 @@ class Watched(Wrapped):
         return evidence
 
     def _bet(self, at: tuple[Index, Index, Index], y: Array, n: Index) -> None:
-        """Update the evidence by the n-th reward of a phase after the first ones, in some paths."""
+        """Update the evidence of some paths by the n-th reward of a phase, after its first 15."""
         place = (self.edges[at] < y[:, None]).sum(axis=1)
         self.counts[*at, place] += ONE
         upto = self.counts[at].cumsum(axis=1)[np.arange(len(y)), place] / n
@@ -133,10 +133,9 @@ class Vigilant(Wrapper[Watched]):
 
     With a `period`, such as a week, rewards are ranked among those of the same arm and the same
     phase, such as the day of the week, and the bets of an arm go on over its phases. So a cycle is
-    no change, and a price that changes still is one; `level` holds if each phase has laws of its
-    own. Rewards that vary in common without a period, as on a holiday or in a campaign, restart the
-    policy. An order of the arms that flips every week is none of its business: let the weekday be a
-    feature.
+    no change, and a price that changes still is a change; `level` holds if each phase has laws of
+    its own. Rewards that vary in common without a period, as on a holiday or in a campaign, restart
+    the policy. Where the best arm changes with the weekday, let the weekday be a feature.
 
     It sees changes of the arms that are pulled: in the size of rewards; with many zeros, in the
     share of rewards that are not zero; with several pulls a decision, in their median. Much less
@@ -155,7 +154,7 @@ class Vigilant(Wrapper[Watched]):
         `tell_phase`.
     phases : int
         Into how many equal parts the period is cut; each needs 15 rewards of an arm before the next
-        one is ranked.
+        reward is ranked.
 
     Examples
     --------
@@ -170,7 +169,7 @@ class Vigilant(Wrapper[Watched]):
     >>> bool(result.mean("watched")[-1] < 0.5 * result.mean("alone")[-1])
     True
 
-    A state has `restarts`, how many there were, and `since`, the decisions since the last one.
+    A state has `restarts`, how many there were, and `since`, the decisions since the last restart.
 
     The first 15 rewards of an arm only divide the line into 16 bins; later ones are ranked by their
     bin, ties sharing the bet evenly, so that a state takes 340 bytes an arm. The bets are b u^(b−1)
@@ -195,7 +194,7 @@ class Vigilant(Wrapper[Watched]):
         """Say in which phase the decisions were made whose rewards are learned next.
 
         For a clock: the day of the week, say. Until it is called, decisions are counted, and a
-        period is as many of them as `period`.
+        period has `period` decisions.
 
         >>> from tailproof import UCB1
         >>> weekly = Vigilant(UCB1(), period=7000, phases=7)

@@ -35,7 +35,7 @@ class LiteLLMStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     Each model group has a `tailproof.routing.Router` among its deployments. Cooldowns, retries and
     fallbacks remain LiteLLM's, and so do its checks before a call. Each attempt is learned alone:
-    the failure of a deployment does not count against the one that answers in its place.
+    the failure of a deployment does not count against the deployment that answers in its place.
 
     Parameters
     ----------

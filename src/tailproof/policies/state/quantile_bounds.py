@@ -90,7 +90,7 @@ class QuantileBounds(Counted):
 
 @dataclass(eq=False)
 class RankWindow(RewardHistory):
-    """Every reward, and for each arm a window of sorted ones around the ranks that are read.
+    """Every reward, and for each arm a window of its sorted rewards around the ranks that are read.
 
     A reward outside the window is only counted, and a full window drops the end that is farther
     from the rank. The rank leaves the window about once in a thousand pulls; only then are the

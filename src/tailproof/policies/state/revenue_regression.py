@@ -57,7 +57,7 @@ class RevenueRegression(SalesHistogram):
 
     @classmethod
     def start(cls, paths: int, arms: int, dim: int, **arrays: Any) -> Self:
-        """Return the regressions before any visitor; the features are lifted by a constant."""
+        """Return the regressions before any visitor; features get one more coordinate, 1."""
         d = dim + 1
         shapes = {
             "gram": (arms, d, d),
@@ -106,7 +106,7 @@ class RevenueRegression(SalesHistogram):
             self._solve(due[part])
 
     def _keep(self, rows: Index, x: Array, arm: Index, y: Array) -> None:
-        """Keep the purchases in place of the smallest kept ones, or add the smaller for good."""
+        """Keep the larger of the smallest kept and the new purchase; add the other to sums."""
         place = np.abs(self.kept_y[rows]).argmin(axis=1)
         old_x, old_y, old_arm = (
             kept[rows, place] for kept in (self.kept_x, self.kept_y, self.kept_arm)
@@ -120,7 +120,7 @@ class RevenueRegression(SalesHistogram):
         self.meat[rows, arm] += np.square(y)[:, None, None] * x[:, :, None] * x[:, None, :]
 
     def _solve(self, rows: Index) -> None:
-        """Solve the regressions of some paths, and the one for an arm that nobody visited."""
+        """Solve the regressions of some paths, also for an arm that nobody visited."""
         visitors, bought = self.visitors[rows].sum(axis=1), self.bought[rows].sum(axis=1)
         self.solve_at[rows] = np.maximum((_GROWTH * visitors).astype(np.int64), visitors + 1)
         x, arm = self.kept_x[rows], self.kept_arm[rows]

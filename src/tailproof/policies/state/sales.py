@@ -35,7 +35,8 @@ _MIDDLE = BINS / 2 + 0.5
 """Where the first purchase is: in the middle of a bin, so that the ratio of two prices, which is
 rational, is never on the border of two bins and rounding does not decide."""
 _MOST = 2.0 ** ((BINS - _MIDDLE) / OCTAVE)
-"""The largest reward in units of the first purchase; larger and infinite ones count as it."""
+"""The largest reward in units of the first purchase; larger and infinite rewards count as this
+reward."""
 
 
 @dataclass(eq=False)

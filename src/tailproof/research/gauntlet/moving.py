@@ -32,7 +32,8 @@ RECOMMENDED: dict[str, Policy[Any]] = {
 }
 """The tools that docs/choosing.md names for worlds that move, and a policy that never forgets."""
 SPACINGS = (500, 1000, 2000, 4000)
-"""Where θ moves all the time, the oracle restarts after as many decisions as is best, or never."""
+"""Where θ moves all the time, the oracle restarts after the number of decisions that serves it
+best, or never."""
 
 
 @dataclass(frozen=True)

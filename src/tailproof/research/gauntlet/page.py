@@ -10,7 +10,7 @@ __all__ = ["page"]
 
 
 def page(score: Score, command: str) -> str:
-    """Return the tables of a score, a block after the other, and the command that made it."""
+    """Return the tables of a score, block by block, and the command that made it."""
     settings, parts = score.settings, score.parts()
     lines = [
         "# The gauntlet",

@@ -16,6 +16,8 @@ __all__ = ["gauntlet_figure"]
 
 _LEAST = 1e-3
 """The colour scale ends here: a thousandth of the regret of random arms."""
+_FEW_PROBLEMS = 20
+"""Below this a scale of less than the whole height could not be read."""
 
 
 def gauntlet_figure(score: Score) -> Figure:
@@ -38,11 +40,11 @@ def gauntlet_figure(score: Score) -> Figure:
         image = _draw(axes, part)
         title = f"{block.title}; dot: per cent of paths {block.word}"
         axes.set_title(title, fontsize=8)
-    colours = figure.colorbar(image, ax=list(panels), shrink=0.4, aspect=30)
+    shrink, aspect = (1.0, 10) if sum(rows) < _FEW_PROBLEMS else (0.4, 30)
+    colours = figure.colorbar(image, ax=list(panels), shrink=shrink, aspect=aspect)
     colours.set_ticks([-3, -2, -1, 0], labels=["0.1 %", "1 %", "10 %", "100 %"], fontsize=7)
-    colours.set_label("mean regret relative to random arms", fontsize=7)
     figure.suptitle(
-        f"Regret relative to random arms, {score.settings['paths']} paths, "
+        f"Mean regret relative to random arms, {score.settings['paths']} paths, "
         f"size {score.settings['size']}\n"
         "×: ratio to the best tool of a problem",
         fontsize=8,

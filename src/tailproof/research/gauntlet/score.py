@@ -106,7 +106,7 @@ class Score:
         return BLOCKS[self.settings.get("blocks", {}).get(problem, "")]
 
     def parts(self) -> "dict[Block, Score]":
-        """Return the score of the problems of each block that has any."""
+        """Return the score of each block that has problems here."""
         blocks = dict.fromkeys(map(self.block, self.problems))
         return {
             block: replace(

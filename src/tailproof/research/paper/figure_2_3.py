@@ -96,8 +96,8 @@ def check_claims(results: Mapping[str, Result]) -> list[Claim]:
         Claim(
             "With df = 1.02 all of the other algorithms perform poorly, whereas our algorithms "
             "work perfectly well.",
-            "the paper, section 5, on figure 2(b); “poorly” is our measure, a regret of at least "
-            "that of a random arm, and so is “perfectly well”, at most half of it",
+            "the paper, section 5, on figure 2(b); in our measure “poorly” is a regret of at "
+            "least that of a random arm, and “perfectly well” at most half of that",
             [
                 *(_over_chance(results, 1.02, name, at_least=1.0) for name in BASELINES),
                 *(_over_chance(results, 1.02, name, at_most=0.5) for name in ours),
@@ -139,7 +139,7 @@ def _difference(results: Mapping[str, Result], df: float, name: str, rival: str)
 
 
 def _over_tame(results: Mapping[str, Result], df: float, name: str) -> Part:
-    """Compare the regret of an algorithm with its own under df = 3, on paths with the same arms."""
+    """Compare an algorithm's regret with its regret under df = 3, on paths with the same arms."""
     wild, tame = (results[f"more paths, df = {which}"] for which in (df, 3))
     return ratio(
         f"{name}: df = {df} over df = 3",

@@ -45,7 +45,7 @@ class Reproduction:
     files: dict[str, dict[str, str]] = field(default_factory=dict)
     """The files of the results of each study."""
     policies: dict[str, str] = field(default_factory=dict)
-    """The settings and the code of policies of a user that are drawn beside the others."""
+    """The settings and code of a user's policies, which are drawn beside those of the paper."""
 
     @classmethod
     def load(cls, out: Path) -> Self:

@@ -49,8 +49,8 @@ DIFFERENCES: Sequence[str] = (
     "Not in the paper. The neutral environment with fresh contexts and Student-t noise. Every tool "
     "has the same settings for every df, except that the calibrated filter is told the law and "
     "SupBTC_mom has its published ñ.",
-    "The problems are those of tailproof gauntlet, cut to 2000 pulls at the quick size; what a "
-    "run says that was cut short is left open. The rivals there are AutoFiltered around OFUL, "
+    "The problems are those of tailproof gauntlet, cut to 2000 pulls at the quick size; a "
+    "claim is left open where its run was cut short. The rivals are AutoFiltered around OFUL, "
     "AutoFiltered around UCB1 if the arms have no features, and a random arm.",
 )
 SINGLE, CHANCE = "LinStudentUCB, single pulls", "random arm"
