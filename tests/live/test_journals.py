@@ -432,7 +432,7 @@ def test_one_who_waits_too_long_for_new_arms_says_so(
         monkeypatch.setattr(tailproof.live.journal.postgres, "_PATIENCE", "100ms")
         with Agent(THREE, postgres) as waiting:
             with other.journal.transaction():
-                other.journal.lock_arms()
+                other.journal.lock("arms")
                 other.journal.arms()
                 with pytest.raises(Exception, match="lock timeout"):
                     waiting.ask(ARMS, ticket="a")

@@ -1,6 +1,8 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
 import math
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -10,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
-from tailproof.live.batch import AT_ONCE, Batch
-from tailproof.live.journal import BatchRead, ConflictError, Journal, open_journal
-from tailproof.live.offer import MOST_ARMS, Features, Offer
-from tailproof.live.ordering import order
+from tailproof.live.batch import do, write
+from tailproof.live.journal import Batch, ConflictError, Journal, open_journal
+from tailproof.live.offer import Features, Offer
+from tailproof.live.ordering import AT_ONCE, order
 from tailproof.live.recipe import Recipe, Rules
 from tailproof.live.replay import jump, offers, replay, restored
-from tailproof.live.turn import Turn
 from tailproof.live.verification import Verification, verify
 from tailproof.notebooks import html
 from tailproof.policies.base import Policy
@@ -103,7 +104,7 @@ class Agent:
         require(isinstance(policy, Policy | Recipe), "policy", "a Policy such as UCB1()", policy)
         Recipe(policy="").altered(policy, rules)  # refuses wrong settings before anything is opened
         self.journal = open_journal(journal)
-        self._turn = Turn()
+        self._lock, self._owner, self._process = threading.Lock(), -1, os.getpid()
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
         self._save_at, self._notes = 0, 0
@@ -120,7 +121,7 @@ class Agent:
             if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
-                read = self.journal.read_batch()
+                read = self._read()
                 self._load()
                 self.save(read)
         except BaseException:
@@ -184,7 +185,7 @@ class Agent:
         """
         if not acts:
             return []
-        with self._turn:
+        with self._alone():
             answers = self._transact(self._do, acts)
             self.commits += 1
             return answers
@@ -230,7 +231,7 @@ class Agent:
 
     def verify(self) -> Verification:
         """Check the chain of outcomes, make every decision again; return the differences."""
-        with self._turn, self.journal.moment():
+        with self._alone(), self.journal.moment():
             return verify(self.journal, self.policy, self.learner)
 
     def standing(self) -> Standing:
@@ -238,7 +239,7 @@ class Agent:
 
         It counts rows of the journal, so it takes longer where many are pending.
         """
-        with self._turn:
+        with self._alone():
             alarms = sum(note.kind == "alarm" for note in self.journal.notes())
             pending = sum(self.journal.pending().values())
             return Standing(pending, self.journal.outcome_count(), alarms)
@@ -249,7 +250,7 @@ class Agent:
         Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
         ask finds little to do.
         """
-        with self._turn:
+        with self._alone():
             now = self.journal.now() if self._clock is None else float(self._clock())
             behind = self.journal.outcome_count() > self.learner.learned
             noted = self.journal.note_count() != self._notes
@@ -261,7 +262,7 @@ class Agent:
 
     def beat(self) -> None:
         """Make a small commit, to see whether the journal can be written to; raises if not."""
-        with self._turn:
+        with self._alone():
             now = f"{self.journal.now():.3f}"
             self._transact(lambda: self.journal.set_meta(healthy=now))
 
@@ -288,7 +289,7 @@ class Agent:
 
     def close(self) -> None:
         """Close the journal; everything is already in it."""
-        with self._turn:
+        with self._alone():
             self.journal.close()
 
     def __enter__(self) -> Self:
@@ -300,9 +301,23 @@ class Agent:
     # ---- one lock, one transaction
 
     @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out; no thread may come in twice, nor a forked child."""
+        if os.getpid() != self._process:  # locks may belong to threads that do not exist here
+            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
+        if self._owner == threading.get_ident():
+            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._owner = -1
+
+    @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other threads out; read everything again after an error."""
-        with self._turn:
+        with self._alone():
             try:
                 yield
             except BaseException:
@@ -331,9 +346,10 @@ class Agent:
             raise answer
         return answer
 
-    def now(self, read: BatchRead) -> float:
-        """Return the time of a transaction."""
-        return read.now if self._clock is None else float(self._clock())
+    def _read(self, *wanted: Any) -> Batch:
+        """Read the rows that a batch needs."""
+        batch = self.journal.read_batch(*wanted)
+        return batch if self._clock is None else batch._replace(now=float(self._clock()))
 
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
@@ -349,24 +365,23 @@ class Agent:
                     units.append(act.unit)
                 if act.offer.vectors is not None and self.learner.uses_vectors:
                     features.add(act.offer.key)
-        read = self.journal.read_batch(tickets, units, features)
-        if read.notes != self._notes:
+        batch = self._read(tickets, units, features)
+        if batch.notes != self._notes:
             self._load()
-        if asks and read.outcomes > self.learner.learned:
-            self._catch_up(read.outcomes)
-        batch = Batch(self, read)
-        answers = [batch.do(act) for act in acts]
-        batch.write()
+        if asks and batch.outcomes > self.learner.learned:
+            self._catch_up(batch.outcomes)
+        answers = [do(self, batch, act) for act in acts]
+        write(self, batch)
         return answers
 
     def _ticked(self) -> None:
-        read = self.journal.read_batch()
-        if self._stale or read.notes != self._notes:
+        batch = self._read()
+        if self._stale or batch.notes != self._notes:
             self._load()
-        self._catch_up(read.outcomes)
-        if read.orders:
-            order(self.journal, self.recipe_of, (self.now(read), read.outcomes), AT_ONCE)
-            self.save(read)
+        self._catch_up(batch.outcomes)
+        if batch.orders:
+            order(self.journal, self.recipe_of, batch, AT_ONCE)
+            self.save(batch)
 
     # ---- what an agent knows
 
@@ -387,25 +402,24 @@ class Agent:
     def numbering(self, offer: Offer) -> Iterator[None]:
         """Number the new arms of an offer, and store them unless the body raises."""
         journal = self.journal
-        if self.learner.state is None:  # another agent may have begun
-            journal.lock_arms()
-            self._restore()
-        elif not self.learner.knows(offer):
-            journal.lock_arms()
-            self.learner.know(journal.arms())
+        if self.learner.state is None or not self.learner.knows(offer):
+            journal.lock("arms")
+            if self.learner.state is None:  # another agent may have begun
+                self._restore()
+            else:
+                self.learner.know(journal.arms())
         learner = self.learner
-        first, known = learner.state is None, learner.numbers
-        new = [name for name in offer.names if name not in known]
-        if len(known) + len(new) > MOST_ARMS:
-            raise ValueError(
-                f"this experiment has {len(known)} arms, and {new[:10]} would be too many: there "
-                f"may be {MOST_ARMS}"
-            )
-        with learner.numbering(offer):
+        before = learner.numbers, learner.dim, learner.state
+        try:
+            new = learner.number(offer)
             yield
+        except BaseException:
+            learner.know(before[0])
+            _, learner.dim, learner.state = before
+            raise
         if new:
             journal.add_arms({name: learner.numbers[name] for name in new})
-        if first:  # which settles the numbers of arms and features
+        if before[2] is None:  # which settles the numbers of arms and features
             features = "no" if offer.vectors is None else "yes"
             about = {"arms": str(learner.first_arms), "dim": str(learner.dim)}
             journal.set_meta(**about, features=features)
@@ -425,10 +439,10 @@ class Agent:
         replay(self.learner, self.journal, stop, offer=self._offers)
         self._broken = False
 
-    def save(self, read: BatchRead) -> None:
+    def save(self, batch: Batch) -> None:
         """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
         if self.learner.alarms:
-            self._note_alarms(self.now(read))
+            self._note_alarms(batch.now)
         learned = self.learner.learned
         if learned >= self._save_at and self.learner.state is not None:
             self._save_at = _next_save(*self.journal.last_snapshot(self.number))
@@ -451,17 +465,17 @@ class Agent:
         """Write a note, such as a pause; every agent on the journal sees it."""
 
         def write() -> None:
-            read, journal = self.journal.read_batch(), self.journal
+            now = self._read().now
             self._load()
             if kind == "drop" and arm in self.dropped:
                 return
             if arm is not None:
                 self._check_arm(kind, arm)
             text = ({} if arm is None else {"arm": arm}) | more
-            journal.add_note(kind, text, self.now(read))
+            self.journal.add_note(kind, text, now)
             self._load()
 
-        with self._turn:
+        with self._alone():
             self._transact(write)
 
     def _check_arm(self, kind: str, arm: str) -> None:
@@ -488,7 +502,7 @@ class Agent:
         A journal with another recipe raises ``ValueError``, unless it is to be changed.
         """
         journal, known = self.journal, self.journal.recipes()
-        now = self.now(journal.read_batch())
+        now = self._read().now
         if not known:
             self.recipe = Recipe(policy="", seed=0).altered(wanted, given)
             journal.set_meta(version=version("tailproof"))

@@ -12,7 +12,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import Log
-from tailproof.live.journal import BatchRead, Journal, Request, open_journal
+from tailproof.live.journal import Batch, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -334,7 +334,7 @@ def _write(
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(read: BatchRead) -> None:
+    def write(read: Batch) -> None:
         _check_new(journal, text)
         first = not journal.arms()
         for offer in past.offers:
@@ -362,7 +362,7 @@ def _check_new(journal: Journal, text: dict[str, Any]) -> None:
             )
 
 
-def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
+def _write_rows(agent: Agent, past: _Past, read: Batch, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, read.last
     ids = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):

@@ -4,8 +4,7 @@ import hashlib
 import io
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,8 +14,7 @@ import numpy as np
 
 from tailproof.checks import require
 from tailproof.integrations.guests.base import Guest
-from tailproof.live.offer import Offer
-from tailproof.live.recipe import Control
+from tailproof.live.offer import MOST_ARMS, Offer
 from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array
 from tailproof.wrappers.base import Wrapper, innermost
@@ -58,10 +56,9 @@ def draws(seed: int, *words: object) -> tuple[float, float]:
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
-def certain(offer: Offer, arm: str) -> tuple[int, list[float]]:
-    """Return the place of an arm that everyone gets, and the shares: one for it, zero otherwise."""
-    place = offer.names.index(arm)
-    return place, [float(other == place) for other in range(len(offer.names))]
+def certain(offer: Offer, arm: str) -> list[float]:
+    """Return the shares of an offer if everyone gets one arm."""
+    return [float(name == arm) for name in offer.names]
 
 
 def packed(shares: Sequence[float] | None) -> str | None:
@@ -129,6 +126,7 @@ class Learner:
     def know(self, numbers: dict[str, int]) -> None:
         """Know the numbers of these arms."""
         self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
+        self._seen = {}
 
     def knows(self, offer: Offer) -> bool:
         """Return whether every arm of an offer has a number."""
@@ -140,32 +138,25 @@ class Learner:
         self.state = self.policy.init(1, arms, self._width())
         self._seen = {}
 
-    @contextmanager
-    def numbering(self, offer: Offer) -> Iterator[None]:
-        """Number the new arms of an offer, and undo that if the body raises.
-
-        An offer that does not fit raises ``ValueError``.
-        """
-        before = self.numbers, self.dim, self.state
-        try:
-            self.check(offer)
-            new = [name for name in offer.names if name not in self.numbers]
-            if new:
-                known = len(self.numbers)
-                self.know(self.numbers | {name: known + i for i, name in enumerate(new)})
-            if self.state is None:
-                features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
-                self.begin(len(self.numbers), self.dim or features)
-            yield
-        except BaseException:
-            numbers, self.dim, self.state = before
-            self.know(numbers)
-            self._seen = {}
-            raise
-
-    def check(self, offer: Offer) -> None:
-        """Raise ``ValueError`` if the policy could not learn from this offer."""
+    def number(self, offer: Offer) -> list[str]:
+        """Number the new arms of an offer and return them; ``ValueError`` if it does not fit."""
+        known = len(self.numbers)
         new = [name for name in offer.names if name not in self.numbers]
+        if known + len(new) > MOST_ARMS:
+            raise ValueError(
+                f"this experiment has {known} arms, and {new[:10]} would be too many: there may be "
+                f"{MOST_ARMS}"
+            )
+        self._check(offer, new)
+        if new:
+            self.know(self.numbers | {name: known + i for i, name in enumerate(new)})
+        if self.state is None:
+            features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
+            self.begin(len(self.numbers), self.dim or features)
+        return new
+
+    def _check(self, offer: Offer, new: list[str]) -> None:
+        """Raise ``ValueError`` if the policy could not learn from this offer."""
         if self.uses_vectors:
             self._check_features(offer, new)
         if self.state is None:
@@ -210,7 +201,7 @@ class Learner:
         request: int,
         offer: Offer,
         explore: float = 0.0,
-        control: Control | None = None,
+        control: tuple[str, float] | None = None,
         group: str | None = None,
     ) -> tuple[int, list[float] | None]:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
@@ -228,10 +219,10 @@ class Learner:
             shares = [least + (1 - explore) * share for share in shares]
         reached = list(accumulate(shares))
         arm = bisect_right(reached, draws(self.seed, request)[0] * reached[-1])
-        if control is not None and control.arm in offer.names:
-            place = offer.names.index(control.arm)
-            shares = [share * (1 - control.share) for share in shares]
-            shares[place] += control.share
+        if control is not None and control[0] in offer.names:
+            place = offer.names.index(control[0])
+            shares = [share * (1 - control[1]) for share in shares]
+            shares[place] += control[1]
             arm = place if group == "control" else arm
         return arm, shares if known else None
 

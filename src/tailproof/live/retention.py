@@ -7,7 +7,7 @@ from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import PAGE, BatchRead, Journal
+from tailproof.live.journal import PAGE, Batch, Journal
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import restored
@@ -111,7 +111,7 @@ def prune(
         states |= {} if page is None else {PAGE: page(first)}
         text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
-        def write(read: BatchRead) -> dict[str, Any]:
+        def write(read: Batch) -> dict[str, Any]:
             removed = journal.prune(first, end)
             journal.keep_snapshots(first, states)
             journal.add_note("prune", text | removed, read.now)

@@ -181,7 +181,7 @@ def _again(
     if names.get(arm) not in offer.names:
         return False
     if group == "fixed":
-        place, every = certain(offer, names[arm])
+        place, every = offer.names.index(names[arm]), certain(offer, names[arm])
     else:
         if group != group_of(learner.seed, id_, unit, recipe.control, offer):
             return False

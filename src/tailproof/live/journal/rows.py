@@ -9,7 +9,7 @@ __all__ = [
     "CANCELLED",
     "LARGE",
     "PAGE",
-    "BatchRead",
+    "Batch",
     "ConflictError",
     "Note",
     "Outcome",
@@ -58,8 +58,8 @@ class Outcome(NamedTuple):
     unit: str | None
 
 
-class BatchRead(NamedTuple):
-    """The rows that an agent reads at the start of a transaction.
+class Batch(NamedTuple):
+    """What the acts of one transaction read at its start, and the rows that they lead to.
 
     Attributes
     ----------
@@ -70,16 +70,22 @@ class BatchRead(NamedTuple):
     orders : bool
         Whether this transaction may number outcomes.
     now : float
-        The time of the journal.
+        The time of the transaction.
     requests : dict of Request
         The requests of the batch that exist, by ticket.
     units : dict
-        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
-        offer; all None if it had only others.
+        The latest request of a unit that the policy or the control group decided: id, arm,
+        propensity, shares, offer and group; all None if it had only others.
     offers : dict
         The ids of offers by digest.
     gone : set of str
         Tickets that were cancelled before they were asked for.
+    asked, told, due : list
+        New rows of requests, events and due requests.
+    ready : list of Request
+        Requests that have their outcome now.
+    ignored : dict
+        Rewards that are not stored, by the reason: how many, and their sum.
     """
 
     outcomes: int
@@ -91,6 +97,11 @@ class BatchRead(NamedTuple):
     units: dict[str, tuple[Any, ...]]
     offers: dict[bytes, int]
     gone: set[str]
+    asked: list[tuple[Any, ...]]
+    told: list[tuple[int, str, float, float, int]]
+    due: list[tuple[float, int]]
+    ready: "list[Request]"
+    ignored: dict[str, tuple[int, float]]
 
 
 @dataclass(slots=True, eq=False)
