@@ -233,7 +233,7 @@ def test_listed_arms_are_all_there_are() -> None:
 
 
 def test_the_number_of_arms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailproof.live.agent.MOST_ARMS", 3)
+    monkeypatch.setattr("tailproof.live.learner.MOST_ARMS", 3)
     agent = Agent(UCB1(), ":memory:")
     agent.ask(COLOURS)
     with pytest.raises(ValueError, match=r"has 3 arms, and \['pink'\] would be too many"):

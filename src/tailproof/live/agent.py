@@ -185,10 +185,13 @@ class Agent:
         """
         if not acts:
             return []
-        with self._alone():
+        self._enter()
+        try:
             answers = self._transact(self._do, acts)
             self.commits += 1
             return answers
+        finally:
+            self._leave()
 
     def drop(self, arm: str) -> None:
         """Never choose an arm again, also if it is on offer; this cannot be undone.
@@ -300,19 +303,27 @@ class Agent:
 
     # ---- one lock, one transaction
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _enter(self) -> None:
         """Keep other threads out; no thread may come in twice, nor a forked child."""
         if os.getpid() != self._process:  # locks may belong to threads that do not exist here
             raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
         if self._owner == threading.get_ident():
             raise RuntimeError("an Agent cannot be called from within its own ask or tell")
-        with self._lock:
-            self._owner = threading.get_ident()
-            try:
-                yield
-            finally:
-                self._owner = -1
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def _leave(self) -> None:
+        self._owner = -1
+        self._lock.release()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out."""
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -14,7 +14,8 @@ from tailproof.live.journal.rows import (
     Outcome,
     Request,
     own_id,
-    seal,
+    sealed_event,
+    sealed_outcome,
 )
 from tailproof.live.journal.sqlite import SQLite
 
@@ -33,5 +34,6 @@ __all__ = [
     "SQLite",
     "open_journal",
     "own_id",
-    "seal",
+    "sealed_event",
+    "sealed_outcome",
 ]

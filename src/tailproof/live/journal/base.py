@@ -22,7 +22,8 @@ from tailproof.live.journal.rows import (
     Outcome,
     Request,
     own_id,
-    seal,
+    sealed_event,
+    sealed_outcome,
 )
 from tailproof.live.journal.tables import SCHEMA, TABLES
 
@@ -34,11 +35,15 @@ _FIND = (
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
     " WHERE r.{key} IN ({marks}){lock}"
 )
-_OUTCOMES = (
-    "SELECT o.number, o.reward, o.why, r.arm, r.offer, r.propensity, r.shares, r.grp, r.recipe,"
-    " r.at, r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
+_SPAN = (
+    " FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
+_OUTCOMES = (
+    "SELECT o.number, o.reward, o.why, r.arm, r.offer, r.propensity, r.shares, r.grp, r.recipe,"
+    f" r.at, r.again, r.unit{_SPAN}"
+)
+_LEARNABLE = f"SELECT o.number, o.reward, r.arm, r.offer, r.propensity{_SPAN}"
 _REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
     "SELECT l.id, l.arm, l.propensity, l.shares, l.offer, l.grp"
@@ -80,8 +85,7 @@ class Journal(ABC):
     def __init__(self) -> None:
         self._set_clock(time.time())
         self._state = (
-            "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
-            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
+            "SELECT (SELECT MAX(number) FROM outcome), (SELECT MAX(number) FROM note),"
             f" (SELECT MAX(id) FROM request), {self.ORDERS}, {self.CLOCK},"
             f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
         )
@@ -289,7 +293,8 @@ class Journal(ABC):
             earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
-        ((outcomes, notes, last, orders, now, any_gone),) = state
+        ((outcome, note, last, orders, now, any_gone),) = state
+        outcomes, notes = (0 if number is None else number + 1 for number in (outcome, note))
         if now:
             self._set_clock(now)
         else:
@@ -339,7 +344,7 @@ class Journal(ABC):
 
     def add_events(self, rows: Sequence[tuple[int, str, float, float, int]]) -> None:
         """Store events: request, name, value, time, and 1 if it was late."""
-        sealed = [(*row, seal(*row)) for row in rows]
+        sealed = [(*row, sealed_event(*row)) for row in rows]
         self.execute_many("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", sealed)
 
     def remove_due(self, rows: Collection[tuple[float, int]]) -> None:
@@ -374,7 +379,7 @@ class Journal(ABC):
         last, mark = chain if chain and chain[0] == outcomes - 1 else self.last_outcome()
         sealed = []
         for number, (request, reward, why) in enumerate(rows, last + 1):
-            mark = seal(mark, number, *request.sealed(), reward, why, at)
+            mark = sealed_outcome(mark, number, request, reward, why, at)
             sealed.append((number, request.id, reward, why, at, mark))
         self.execute_many("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)", sealed)
         self._chain = number, mark
@@ -396,6 +401,10 @@ class Journal(ABC):
     def outcomes(self, first: int, stop: int) -> list[Outcome]:
         """Return the outcomes from number `first` to before `stop`, in order."""
         return [Outcome(*row) for row in self.execute(_OUTCOMES, (first, stop))]
+
+    def learnable(self, first: int, stop: int) -> list[tuple[int, float | None, int, int, Any]]:
+        """Return number, reward, arm, offer and propensity of outcomes, as `outcomes` does."""
+        return list(self.execute(_LEARNABLE, (first, stop)))
 
     def pending(self) -> dict[int, int]:
         """Return how many requests wait for their outcome, by the numbers of their arms."""

@@ -37,7 +37,7 @@ def open_journal(
     Examples
     --------
     >>> open_journal(":memory:").meta()
-    {'schema': '3'}
+    {'schema': '4'}
     >>> open_journal("shop.db", make=False)
     Traceback (most recent call last):
     ValueError: journal 'shop.db' does not exist

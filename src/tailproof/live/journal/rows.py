@@ -1,7 +1,10 @@
 """Rows of a journal as they are read, and the checksum of a row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import nan
+from struct import pack
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -15,7 +18,8 @@ __all__ = [
     "Outcome",
     "Request",
     "own_id",
-    "seal",
+    "sealed_event",
+    "sealed_outcome",
 ]
 
 CANCELLED = "\n"
@@ -125,21 +129,36 @@ class Request:
     why: str | None = None
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
-    def sealed(self) -> tuple[Any, ...]:
-        """Return the text that the seal of its outcome covers."""
-        row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
-        events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, self.again, events)
 
+def seal(chain: int, numbers: Sequence[float | None], *texts: str | None) -> int:
+    """Return a checksum of a row and of the seal before it, so that `verify` notices a change.
 
-def seal(*values: Any) -> int:
-    """Return a checksum of a row, stored with it, so that `verify` notices a changed row.
-
-    >>> seal(17, 0.5, None) == seal(17, 0.5, None) != seal(17, 0.25, None)
+    >>> seal(17, [0.5, None], "a") == seal(17, [0.5, None], "a") != seal(17, [0.25, None], "a")
     True
     """
-    digest = blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    doubles = [nan if number is None else number for number in numbers]
+    packed = pack(f"<q{len(doubles)}d", chain, *doubles)
+    text = repr(texts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(packed + text, digest_size=8).digest(), "little", signed=True)
+
+
+def sealed_event(request: int, name: str, value: float, at: float, late: int) -> int:
+    """Return the seal of an event."""
+    return seal(0, (request, value, at, late), name)
+
+
+def sealed_outcome(
+    chain: int, number: int, request: Request, reward: float | None, why: str, at: float
+) -> int:
+    """Return the seal of an outcome, its request and the events that were not late."""
+    events = [(name, *told) for name, told in request.events.items() if not told[2]]
+    if len(events) > 1:
+        events.sort()
+    told = [number for event in events for number in event[1:3]]
+    decided = request.recipe, request.arm, request.propensity, request.again
+    times = request.at, request.ends, at
+    texts = request.ticket, request.unit, request.group, why, *(event[0] for event in events)
+    return seal(chain, (number, request.id, reward, *times, *decided, *told), *texts)
 
 
 def own_id(ticket: str) -> int | None:
