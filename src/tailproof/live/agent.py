@@ -234,7 +234,7 @@ class Agent:
 
     def verify(self) -> Verification:
         """Check the chain of outcomes, make every decision again; return the differences."""
-        with self._alone(), self.journal.moment():
+        with self.alone(), self.journal.moment():
             return verify(self.journal, self.policy, self.learner)
 
     def standing(self) -> Standing:
@@ -242,7 +242,7 @@ class Agent:
 
         It counts rows of the journal, so it takes longer where many are pending.
         """
-        with self._alone():
+        with self.alone():
             alarms = sum(note.kind == "alarm" for note in self.journal.notes())
             pending = sum(self.journal.pending().values())
             return Standing(pending, self.journal.outcome_count(), alarms)
@@ -253,7 +253,7 @@ class Agent:
         Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
         ask finds little to do.
         """
-        with self._alone():
+        with self.alone():
             now = self.journal.now() if self._clock is None else float(self._clock())
             behind = self.journal.outcome_count() > self.learner.learned
             noted = self.journal.note_count() != self._notes
@@ -265,7 +265,7 @@ class Agent:
 
     def beat(self) -> None:
         """Make a small commit, to see whether the journal can be written to; raises if not."""
-        with self._alone():
+        with self.alone():
             now = f"{self.journal.now():.3f}"
             self._transact(lambda: self.journal.set_meta(healthy=now))
 
@@ -292,7 +292,7 @@ class Agent:
 
     def close(self) -> None:
         """Close the journal; everything is already in it."""
-        with self._alone():
+        with self.alone():
             self.journal.close()
 
     def __enter__(self) -> Self:
@@ -317,38 +317,28 @@ class Agent:
         self._lock.release()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other threads out."""
+    def alone(self) -> Iterator[None]:
+        """Keep other threads out; read everything again after an error."""
         self._enter()
         try:
             yield
+        except BaseException:
+            self._stale = self._broken = True
+            raise
         finally:
             self._leave()
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other threads out; read everything again after an error."""
-        with self._alone():
-            try:
-                yield
-            except BaseException:
-                self._stale = self._broken = True
-                raise
-
     def _transact(self, body: Callable[..., T], *given: Any) -> T:
         """Do something in a transaction, again if others stored the same rows first."""
-        for attempt in range(1, _TRIES + 1):
+        attempt = 0
+        while True:
             try:
                 with self.journal.transaction():
                     return body(*given)
-            except ConflictError:
-                self._stale = True
-                if attempt == _TRIES:
+            except BaseException as error:
+                self._stale, attempt = True, attempt + 1
+                if not isinstance(error, ConflictError) or attempt == _TRIES:
                     raise
-            except BaseException:
-                self._stale = True
-                raise
-        raise AssertionError
 
     def _act_singly(self, act: Act) -> Any:
         """Do one ask or tell; a refusal raises."""
@@ -486,7 +476,7 @@ class Agent:
             self.journal.add_note(kind, text, now)
             self._load()
 
-        with self._alone():
+        with self.alone():
             self._transact(write)
 
     def _check_arm(self, kind: str, arm: str) -> None:

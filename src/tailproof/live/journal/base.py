@@ -294,7 +294,7 @@ class Journal(ABC):
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
         ((outcome, note, last, orders, now, any_gone),) = state
-        outcomes, notes = (0 if number is None else number + 1 for number in (outcome, note))
+        outcomes, notes = 0 if outcome is None else outcome + 1, 0 if note is None else note + 1
         if now:
             self._set_clock(now)
         else:
