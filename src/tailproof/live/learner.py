@@ -256,7 +256,7 @@ class Learner:
         If the policy does not report propensities, shares are counted among many of its choices; if
         choices are expensive, a single choice has the whole share, and its propensity is not known.
         """
-        state = self.policy.resized(self._among(seen), len(seen.order))
+        state = self._among(seen)
         reported = self.policy.propensities_unchecked(state, seen.arms)
         known = reported is not None or not self._guest
         if reported is None:
@@ -297,15 +297,14 @@ class Learner:
         return seen
 
     def _among(self, seen: _Seen) -> Any:
-        """Return the state restricted to the arms of an offer."""
+        """Return the state of as many arms as an offer has, of just these if they have numbers."""
         state, numbers = self.state, seen.numbers
-        if not self.numbered:
-            return state
-        if len(numbers) >= state.arms and numbers[-1] == len(numbers) - 1:
-            return state
-        if state.arms <= numbers[-1]:
-            state = self.policy.resized(state, numbers[-1] + 1)
-        return state.among(np.array(numbers))
+        last = len(numbers) - 1
+        if self.numbered and (last + 1 < state.arms or numbers[last] != last):
+            if state.arms <= numbers[last]:
+                state = self.policy.resized(state, numbers[last] + 1)
+            state = state.among(np.array(numbers))
+        return self.policy.resized(state, last + 1)
 
     def _width(self) -> int:
         """Return the dimension of the vectors that the policy sees."""

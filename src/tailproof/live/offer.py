@@ -53,7 +53,11 @@ class Offer:
         """Return a checked offer; raises ``ValueError`` if it is invalid."""
         if isinstance(offer, Offer):
             return offer
-        if type(offer) is list and (known := _known(tuple(offer))) is not None:
+        try:
+            known = _KNOWN.get(tuple(offer)) if type(offer) is list else None
+        except TypeError:  # of something that is not a name
+            known = None
+        if known is not None:
             return known
         rule = "a list of arm names, or a mapping from arm names to features"
         require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
@@ -127,10 +131,3 @@ _KNOWN: dict[tuple[str, ...], Offer] = {}
 """Offers of names alone, by the names as they were given, and sorted."""
 _MOST_KNOWN = 4096
 """Entries; a service sees the same few offers again and again."""
-
-
-def _known(names: tuple[str, ...]) -> Offer | None:
-    try:
-        return _KNOWN.get(names)
-    except TypeError:  # of something that is not a name
-        return None

@@ -30,9 +30,11 @@ def order(journal: Journal, recipe: Callable[[int], Recipe], batch: Batch, most:
     database would refuse the second.
     """
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
-    due = journal.due(batch.now, most) if most else []
-    done = {(moment, request.id) for moment, request in due}
-    for request in (*(request for _, request in due), *batch.ready):
+    done, waiting = set[tuple[float, int]](), list(batch.ready)
+    for moment, request in journal.due(batch.now, most) if most else ():
+        done.add((moment, request.id))
+        waiting.append(request)
+    for request in waiting:
         if request.why is None and request.id not in ended:
             end = request.ends + journal.GRACE
             outcome = recipe(request.recipe).outcome(request, over=end <= batch.now)

@@ -205,10 +205,10 @@ class Recipe:
             return None, "cancelled"
         if not over and not self.at_once:
             return None
-        told = sorted((at, value) for value, at, late in request.events.values() if not late)
+        told = [(at, value) for value, at, late in request.events.values() if not late]
         if told:
-            values = [value for _, value in told]
-            return total(values) if self.rewards == "sum" else values[0], "told"
+            first = self.rewards == "first"
+            return min(told)[1] if first else total([value for _, value in told]), "told"
         if not over:
             return None
         if self.silence is None:

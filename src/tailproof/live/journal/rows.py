@@ -130,35 +130,36 @@ class Request:
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
-def seal(chain: int, numbers: Sequence[float | None], *texts: str | None) -> int:
+def seal(chain: int, numbers: Sequence[float], texts: Sequence[str | None]) -> int:
     """Return a checksum of a row and of the seal before it, so that `verify` notices a change.
 
-    >>> seal(17, [0.5, None], "a") == seal(17, [0.5, None], "a") != seal(17, [0.25, None], "a")
+    >>> seal(17, [0.5], ["a", None]) == seal(17, [0.5], ["a", None]) != seal(17, [0.25], ["a"])
     True
     """
-    doubles = [nan if number is None else number for number in numbers]
-    packed = pack(f"<q{len(doubles)}d", chain, *doubles)
-    text = repr(texts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(packed + text, digest_size=8).digest(), "little", signed=True)
+    packed = pack(f"<q{len(numbers)}d", chain, *numbers)
+    digest = blake2b(packed + repr(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def sealed_event(request: int, name: str, value: float, at: float, late: int) -> int:
     """Return the seal of an event."""
-    return seal(0, (request, value, at, late), name)
+    return seal(0, (request, value, at, late), [name])
 
 
 def sealed_outcome(
     chain: int, number: int, request: Request, reward: float | None, why: str, at: float
 ) -> int:
     """Return the seal of an outcome, its request and the events that were not late."""
-    events = [(name, *told) for name, told in request.events.items() if not told[2]]
-    if len(events) > 1:
-        events.sort()
-    told = [number for event in events for number in event[1:3]]
-    decided = request.recipe, request.arm, request.propensity, request.again
-    times = request.at, request.ends, at
-    texts = request.ticket, request.unit, request.group, why, *(event[0] for event in events)
-    return seal(chain, (number, request.id, reward, *times, *decided, *told), *texts)
+    share = nan if request.propensity is None else request.propensity
+    counted = nan if reward is None else reward
+    numbers = [number, request.id, request.at, request.ends, request.recipe, request.arm, share]
+    numbers += (request.again, counted, at)
+    texts = [request.ticket, request.unit, request.group, why]
+    for name, (value, told, late) in sorted(request.events.items()):
+        if not late:
+            numbers += (value, told)
+            texts.append(name)
+    return seal(chain, numbers, texts)
 
 
 def own_id(ticket: str) -> int | None:
