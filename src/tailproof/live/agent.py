@@ -44,37 +44,34 @@ _TRIES = 20
 class Agent:
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
-    Everything is written to a journal before it is answered. Each request is a decision of its own.
-    What the policy has learned comes from replaying the outcomes in the journal, in the order of
-    their numbers, so it is the same after a crash and in every process that shares it. Each agent
-    decides from the outcomes that it has replayed so far, so that no agent waits for another.
+    Everything is written to a journal before it is answered. What the policy has learned comes from
+    replaying the outcomes in the journal, in the order of their numbers, so it is the same after a
+    crash and in every process that shares it. Each agent decides from the outcomes that it has
+    replayed so far, so that no agent waits for another.
 
-    If a policy takes ñ rewards per decision, as a filter does, the rewards of an arm and offer wait
-    until there are ñ of them. No reward is imagined while it is on its way: a policy without chance
-    gives all visitors the same arm until the next reward comes; see docs/deployment.md.
-
-    A new arm is not flooded with requests: where at least half of the arms on offer have 100
-    rewards, the policy gives an arm with n < 100 rewards a share of at most √((n + 1)/100).
+    Each request is a decision of its own. If a policy takes ñ rewards per decision, as a filter
+    does, the rewards of an arm and offer wait until there are ñ of them. No reward is imagined
+    while it is on its way: a policy without chance gives all visitors the same arm until the next
+    reward comes; see docs/deployment.md. Where at least half of the arms on offer have 100
+    rewards, an arm with n < 100 gets a share of at most √((n + 1)/100).
 
     The policy and the rules are the recipe of the experiment, which the journal keeps. Rules that
-    are not given are taken from the journal. Other rules than the journal's are refused, unless
-    `change` is true.
+    are not given are taken from the journal; others than the journal's are refused, see `change`.
 
     Parameters
     ----------
     policy : Policy or Recipe
         Any policy, filter or guest; or a whole recipe.
     journal : path, str or Journal
-        A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
-        `open_journal`.
+        A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see `open_journal`.
     change : bool
-        Whether this recipe may replace the journal's: its policy learns every outcome so far,
-        and requests from then on have its number. Agents that run follow at their next transaction.
+        Whether this recipe may replace the journal's: its policy learns every outcome so far.
+        Agents that run follow at their next transaction.
     **rules :
         Rules of the recipe, such as ``wait="2h", silence=0.0``; see `Recipe`.
     clock : callable, optional
-        Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
-        machine for SQLite, of the server for PostgreSQL.
+        Returns the time in seconds since 1970; by default a monotonic clock, of this machine for
+        SQLite, of the server for PostgreSQL.
 
     Examples
     --------
@@ -110,12 +107,10 @@ class Agent:
         self._save_at, self._notes = 0, 0
         self._recipes: dict[int, Recipe] = {}
         self._offers = offers(self.journal)
+        # offers without features, as the policy sees them, with their ids and even shares
         self.accepted: dict[bytes, tuple[Offer, int, float]] = {}
-        """Offers without features, as the policy sees them, with their ids and even shares."""
-        self.strange: dict[bytes, None] = {}
-        """Offers that came since the last one that had come before."""
-        self.due_read = -math.inf
-        """When it last read which requests are due."""
+        self.strange: dict[bytes, None] = {}  # offers since the last one that had come before
+        self.due_read = -math.inf  # when it last read which requests are due
         try:
             self.changed = self._transact(lambda: self._open(policy, rules, change=change))
             if not self.changed:
@@ -163,10 +158,9 @@ class Agent:
     def cancel(self, tickets: Sequence[str]) -> list[Status]:
         """Let tickets not count, as their arms were not used: the caller had given up waiting.
 
-        A cancelled ticket has no reward, not even the reward of silence, and no reward is lost;
-        `tell` ignores it and says "cancelled". Returns what happened to each: "cancelled"; "late"
-        if it already has a reward or an outcome; "unknown" if it was not asked for yet. An ask for
-        it that still arrives is answered, but does not count.
+        A cancelled ticket has no reward, not even that of silence. Returns what happened to each:
+        "cancelled"; "late" if it already has a reward or an outcome; "unknown" if it was not asked
+        for yet: an ask for it that still arrives is answered, but does not count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -180,8 +174,7 @@ class Agent:
     def act(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do asks, tells and cancellations in one commit; a refused one is answered by its error.
 
-        If the commit fails, it raises, and none of them was done. With an event loop, call it in a
-        thread: ``await asyncio.to_thread(agent.act, acts)``.
+        If the commit fails, none was done. With an event loop: ``asyncio.to_thread(agent.act, …)``.
         """
         if not acts:
             return []
@@ -194,9 +187,7 @@ class Agent:
             self._leave()
 
     def drop(self, arm: str) -> None:
-        """Never choose an arm again, also if it is on offer; this cannot be undone.
-
-        Tickets that have it still count.
+        """Never choose an arm again, also if it is on offer; tickets that have it still count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -240,7 +231,7 @@ class Agent:
     def standing(self) -> Standing:
         """Return how many requests are pending, how many outcomes there are, and how many alarms.
 
-        It counts rows of the journal, so it takes longer where many are pending.
+        It counts rows, so it takes longer where many are pending.
         """
         with self.alone():
             alarms = sum(note.kind == "alarm" for note in self.journal.notes())
@@ -250,8 +241,7 @@ class Agent:
     def tick(self) -> bool:
         """Number outcomes that are due, learn new ones, and return whether all is done.
 
-        Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
-        ask finds little to do.
+        Asks and tells do this too; a `Scheduler` does, so that an ask finds little to do.
         """
         with self.alone():
             now = self.journal.now() if self._clock is None else float(self._clock())
@@ -498,10 +488,7 @@ class Agent:
     # ---- the recipe, and restoring what was learned
 
     def _open(self, wanted: Policy[Any] | Recipe, given: Rules, *, change: bool) -> bool:
-        """Read or store the recipe, and return whether it replaced another one.
-
-        A journal with another recipe raises ``ValueError``, unless it is to be changed.
-        """
+        """Read or store the recipe, and return whether it replaced another one."""
         journal, known = self.journal, self.journal.recipes()
         now = self._read().now
         if not known:
@@ -549,10 +536,7 @@ class Agent:
         self._broken = False
 
     def _load(self) -> None:
-        """Read the journal into memory again: at the start, after an error, after a note of others.
-
-        A change of recipe is a note, too: this agent follows it.
-        """
+        """Read the journal again: at the start, after errors, and after notes such as a change."""
         journal, numbers = self.journal, self.journal.arms()
         *_, (number, policy, rules, _, _) = journal.recipes()
         undone = not self.learner.numbers.items() <= numbers.items()

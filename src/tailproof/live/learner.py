@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -29,8 +30,6 @@ _ENOUGH = 100
 """Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
 _CACHED = 64
 """Offers whose arrays are kept; a service has few that repeat."""
-_LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
-"""The arrays of a snapshot with the rewards that are too few for an update."""
 
 
 @dataclass(slots=True)
@@ -97,20 +96,17 @@ class Learner:
         self.names: dict[int, str] = {}
         self.state: Any = None
         self.learned = 0
-        self.first_arms = 0
-        """The number of arms of the first offer."""
-        self.recipe: int | None = None
-        """The number of the recipe in the journal, None for a policy that never decided there."""
+        self.first_arms, self.room = (
+            0,
+            0,
+        )  # arms of the first offer, and arms there will be at least
+        self.recipe: int | None = None  # its number in the journal, None if it never decided there
+        # rewards that are too few for an update, by offer and arm
         self.left: dict[tuple[str, str], list[float]] = {}
-        """Rewards that are too few for an update, by offer and arm."""
+        # restarts of a policy that is `Vigilant`, not yet in the journal: outcome and arm
         self.alarms: list[tuple[int, str]] = []
-        """Restarts of a policy that is `Vigilant`, which are not yet in the journal: after which
-        outcome, and of which arm."""
         self._watched = _is_watched(policy)
-        self.room = 0
-        """How many arms there will be at least, where they have no features."""
-        self.told: dict[int, int] = {}
-        """Rewards learned by the number of the arm, up to `_ENOUGH`."""
+        self.told: dict[int, int] = {}  # rewards learned by the number of the arm, up to `_ENOUGH`
         self._seen: dict[bytes, _Seen] = {}
 
     @property
@@ -356,13 +352,9 @@ class Learner:
 
     def to_bytes(self) -> bytes:
         """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
-        file, arrays = io.BytesIO(), self.state.to_arrays()
-        if self.left:
-            sizes = [len(rewards) for rewards in self.left.values()]
-            some = np.array(list(self.left)), np.array(sizes), np.concatenate([*self.left.values()])
-            arrays |= dict(zip(_LEFT, some, strict=True))
-        told = np.array([self.told.get(arm, 0) for arm in range(1 + max(self.told, default=-1))])
-        np.savez(file, allow_pickle=False, live_told=told, **arrays)
+        left = [[*key, rewards] for key, rewards in self.left.items()]
+        kept, file = json.dumps({"told": sorted(self.told.items()), "left": left}), io.BytesIO()
+        np.savez(file, allow_pickle=False, live=np.array(kept), **self.state.to_arrays())
         packed = file.getvalue()
         return hashlib.sha256(packed).digest() + packed
 
@@ -373,14 +365,10 @@ class Learner:
             raise ValueError("snapshot checksum mismatch")
         with np.load(io.BytesIO(packed), allow_pickle=False) as file:
             arrays = dict(file)
-        told = arrays.pop("live_told")
-        keys, sizes, rewards = (arrays.pop(name, np.empty(0)) for name in _LEFT)
+        kept = json.loads(str(arrays.pop("live")))
         self.state = self.policy.restore(arrays)
-        ends = np.cumsum(sizes, dtype=np.int64)[:-1]
-        parts = [part.tolist() for part in np.split(rewards, ends)]
-        names = [(str(key), str(arm)) for key, arm in keys]
-        self.left = dict(zip(names, parts, strict=False))  # one empty part without any names
-        self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
+        self.left = {(key, arm): rewards for key, arm, rewards in kept["left"]}
+        self.told = dict(kept["told"])
         self.learned, self._seen = learned, {}
 
     def same(self, snapshot: bytes) -> bool:

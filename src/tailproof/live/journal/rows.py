@@ -65,31 +65,14 @@ class Outcome(NamedTuple):
 class Batch(NamedTuple):
     """What the acts of one transaction read at its start, and the rows that they lead to.
 
-    Attributes
-    ----------
-    outcomes, notes : int
-        How many outcomes and notes there are so far.
-    last : int or None
-        The id of the latest request.
-    orders : bool
-        Whether this transaction may number outcomes.
-    now : float
-        The time of the transaction.
-    requests : dict of Request
-        The requests of the batch that exist, by ticket.
-    units : dict
-        The latest request of a unit that the policy or the control group decided: id, arm,
-        propensity, shares, offer and group; all None if it had only others.
-    offers : dict
-        The ids of offers by digest.
-    gone : set of str
-        Tickets that were cancelled before they were asked for.
-    asked, told, due : list
-        New rows of requests, events and due requests.
-    ready : list of Request
-        Requests that have their outcome now.
-    ignored : dict
-        Rewards that are not stored, by the reason: how many, and their sum.
+    Read are the numbers of `outcomes` and `notes` so far, the id of the `last` request, whether the
+    transaction may number outcomes (`orders`), the time (`now`), the `requests` that exist by
+    ticket, for `units` the latest request that the policy or the control group decided (id, arm,
+    propensity, shares, offer and group; all None if there were only others), the ids of `offers` by
+    digest, and tickets that were cancelled before they were asked for (`gone`).
+
+    Written are rows of requests (`asked`), events (`told`) and `due` requests, the outcomes of
+    requests that are `ready`, and how many rewards are `ignored`, with their sum, by the reason.
     """
 
     outcomes: int
