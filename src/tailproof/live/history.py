@@ -140,10 +140,8 @@ def import_history(
     Source: thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
     """
     past, blind = _past(agent, history, columns)
-    now, count, digest, notes = agent.journal.now(), len(past), past.digest, list[str]()
-    if past.at is not None and past.at.max() > now:
-        row = int((past.at > now).argmax())
-        raise ValueError(f"the time of row {row + 1} is in the future: {moment(past.at[row])}")
+    _check_times(past, agent)
+    count, digest, notes = len(past), past.digest, list[str]()
     sees = agent.learner.uses_vectors and past.offers[0].vectors is not None
     if not as_is and not blind and not sees and past.propensity is not None:
         past = _even(past, past.propensity, agent, notes)
@@ -153,6 +151,12 @@ def import_history(
     text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
     with agent.alone():
         _write(agent, past, text, notes, progress)
+    waiting = _learn_all(agent, notes, progress)
+    return Imported(count, len(past) + before - waiting, tuple(notes))
+
+
+def _learn_all(agent: Agent, notes: list[str], progress: Progress) -> int:
+    """Learn the rows written; return how many wait for others of the same arm."""
     while not agent.tick():
         if progress is not None:
             progress(agent.learner.learned, agent.journal.outcome_count(), "outcomes learned")
@@ -162,7 +166,15 @@ def import_history(
             f"{waiting} rows wait: the policy takes {agent.policy.pulls} rewards of the same arm "
             "and features at a time."
         )
-    return Imported(count, len(past) + before - waiting, tuple(notes))
+    return waiting
+
+
+def _check_times(past: _Past, agent: Agent) -> None:
+    """Refuse decisions of the future."""
+    now = agent.journal.now()
+    if past.at is not None and past.at.max() > now:
+        row = int((past.at > now).argmax())
+        raise ValueError(f"the time of row {row + 1} is in the future: {moment(past.at[row])}")
 
 
 def _assume_propensities(past: _Past, agent: Agent, notes: list[str]) -> None:
