@@ -20,8 +20,14 @@ __all__ = ["Arms", "Config", "Settings", "load"]
 Arms = list[str] | dict[str, list[float]] | None
 """The arms for requests without an offer: names, or names with features."""
 
-_WORDS = {str: "a string", bool: "true or false", list: "a list", dict: "a table"}
-_SERVICE = {"address": str, "port": object, "hosts": list, "journal": str, "durable": bool}
+_WORDS = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    list: "a list",
+    dict: "a table",
+}
+_SERVICE = {"address": str, "port": int, "hosts": list, "journal": str, "durable": bool}
 _RULES = ("wait", "silence", "rewards", "floor", "explore", "seed", "dim")
 """Keys that say what the rule of a recipe with their name says, which checks them."""
 _EXPERIMENT = {
@@ -102,9 +108,9 @@ class Settings:
                 arms=None if arms is None or table.get("open", False) else list(arms),
                 **{name: table[name] for name in _RULES if name in table},
             )
+            aim = recipes.build("aim", table.get("aim", "median"))
             if "silence" not in table:
                 raise ValueError(_SILENCE)
-            aim = recipes.build("aim", table.get("aim", "median"))
             return cls(name=name, recipe=recipe, aim=aim, costs=costs, arms=arms)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
@@ -190,7 +196,9 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         path = f"{where}.{key}" if where else key
         if key not in known:
             raise ValueError(f"unknown key {path}: use one of {', '.join(known)}")
-        require(isinstance(value, known[key]), path, _WORDS.get(known[key], ""), value)
+        kind = known[key]
+        ok = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        require(ok, path, _WORDS.get(kind, ""), value)
 
 
 def _control(table: Mapping[str, Any] | None) -> tuple[str, float] | None:
