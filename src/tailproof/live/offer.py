@@ -55,13 +55,15 @@ class Offer:
         if isinstance(offer, Offer):
             return offer
         rule = "a list of arm names, or a mapping from arm names to features"
-        require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
+        listed = type(offer) is list  # abstract types take longer to ask
+        ok = listed or (isinstance(offer, Iterable) and not isinstance(offer, str))
+        require(ok, "offer", rule, offer)
         given = tuple(offer)
         try:
             named = _named(given)
         except TypeError:  # of something that is not a string
             raise ValueError(f"arm names must be {_NAMES}, got {list(given)}") from None
-        if not isinstance(offer, Mapping):
+        if listed or not isinstance(offer, Mapping):
             return named
         try:
             vectors = array("features", [offer[name] for name in named.names])
