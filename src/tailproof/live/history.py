@@ -86,7 +86,8 @@ class _Past:
     @property
     def digest(self) -> str:
         """What tells this history from others."""
-        hasher = hashlib.blake2b("\0".join(self.names).encode(), digest_size=8)
+        names = "\0".join(self.names[number] for number in np.unique(self.arm))
+        hasher = hashlib.blake2b(names.encode(), digest_size=8)
         for part in (self.arm, self.reward, self.at):
             if part is not None:
                 hasher.update(part.tobytes())
