@@ -54,19 +54,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 class Settings:
     """The settings of one experiment.
 
-    Parameters
-    ----------
-    name : str
-    recipe : Recipe
-        The policy and its rules. The policy is wrapped in `Vigilant` or `Renewed` if it is to
-        forget, and in `Negated` for costs.
-    aim : Aim
-        The statistic that the page compares arms by.
-    costs : bool
-        Whether rewards are costs, so that smaller is better.
-    arms : list, dict or None
-        The arms for requests without an offer, and all that requests may offer, unless the file
-        says ``open = true``.
+    The policy of its `recipe` is wrapped in `Vigilant` or `Renewed` if it is to forget, and in
+    `Negated` if rewards are `costs`. The page compares arms by the `aim`. `arms` are for requests
+    without an offer, and all that requests may offer, unless the file says ``open = true``.
     """
 
     name: str
@@ -118,21 +108,11 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The configuration of a service: its address, its journals and its experiments.
+    """The configuration of a service: its address, its journals and its experiments by name.
 
-    Parameters
-    ----------
-    experiments : dict of Settings
-        By name.
-    address : str
-    port : int
-        Zero for any free port.
-    hosts : list of str
-        Names that requests may be for, beside those of this machine; see docs/how-to/security.md.
-    journal : str
-        A folder, with a SQLite file for each experiment, or ``postgresql://…``.
-    durable : bool
-        Whether a commit waits for the disk; see `SQLite`.
+    Port zero is any free one. Requests may be for `hosts`, beside the names of this machine; see
+    docs/how-to/security.md. The `journal` is a folder, with a SQLite file for each experiment, or
+    ``postgresql://…``; a `durable` one waits for the disk, see `SQLite`.
     """
 
     experiments: Mapping[str, Settings]
@@ -149,9 +129,7 @@ class Config:
 
 
 def load(path: str | Path) -> Config:
-    """Load a configuration file.
-
-    Folders in it are relative to the file.
+    """Load a configuration file; folders in it are relative to the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -74,15 +74,8 @@ class Learner:
 
     The state after n outcomes depends only on these outcomes and their order. A choice depends only
     on a state, and on random numbers that are a hash of (seed, request). Rewards of a policy that
-    takes several for one decision wait until there are enough of the same arm and offer.
-
-    Parameters
-    ----------
-    policy : Policy
-    seed : int
-    dim : int, optional
-        The length of the feature vectors; by default as in the first offer, or its number of arms
-        if it has no features.
+    takes several for one decision wait until there are enough of the same arm and offer. By default
+    feature vectors are as long as those of the first offer, or as its number of arms (`dim`).
     """
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:

@@ -66,15 +66,9 @@ def as_orderer(journal: Journal, write: Callable[[Batch], T]) -> T:
 class Scheduler:
     """A thread that lets agents number and learn due outcomes, also while nobody asks or tells.
 
-    Nothing depends on it: it only leaves less to do for the next ask.
+    Nothing depends on it: it only leaves less to do for the next ask. `ticks` has `Agent.tick` of
+    each agent, by the name that a warning shows.
 
-    Parameters
-    ----------
-    ticks : mapping
-        `Agent.tick` of each agent, by the name that a warning shows.
-
-    Examples
-    --------
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:", wait=0.01, silence=0.0)
