@@ -269,7 +269,7 @@ def fill(agent: Agent, requests: int, told: int = 0) -> None:
             "INSERT INTO outcome VALUES (?, ?, 1.0, 'told', ?, 0)",
             [(start + n, first + n, now) for n in range(told)],
         )
-        journal.add_due([(ends[i], i) for i in rows[told:]])
+        many("INSERT INTO due VALUES (?, ?)", [(ends[i], i) for i in rows[told:]])
 
 
 def opening(folder: Path, tickets: int = 3_000_000, open_: int = 1_000_000) -> None:

@@ -152,7 +152,7 @@ def test_another_control_share_is_another_recipe(tmp_path: Path) -> None:
         with Agent(UCB1(), quick(tmp_path / "a.db"), control=control, floor=0.05, change=True) as a:
             learn(a, 30)
             assert a.verify().ok
-    with pytest.raises(ValueError, match=r"control Control\(arm='red', share=0.1\), not"):
+    with pytest.raises(ValueError, match=r"control \('red', 0.1\), not"):
         Agent(UCB1(), quick(tmp_path / "a.db"), control=("red", 0.1))
     with Agent(UCB1(), quick(tmp_path / "a.db")) as agent:
         assert agent.recipe.control == ("blue", 0.6)
@@ -233,7 +233,7 @@ def test_listed_arms_are_all_there_are() -> None:
 
 
 def test_the_number_of_arms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailproof.live.agent.MOST_ARMS", 3)
+    monkeypatch.setattr("tailproof.live.learner.MOST_ARMS", 3)
     agent = Agent(UCB1(), ":memory:")
     agent.ask(COLOURS)
     with pytest.raises(ValueError, match=r"has 3 arms, and \['pink'\] would be too many"):

@@ -33,6 +33,8 @@ def played(place: str = ":memory:", policy: Any = None) -> Agent:
     ("change", "found"),
     [
         ("UPDATE outcome SET reward = 99 WHERE number = 7", "outcome 7"),
+        ("UPDATE outcome SET reward = 'much' WHERE number = 7", "outcome 7"),
+        ("UPDATE event SET value = 'much' WHERE request = 1", "event 1"),
         ("UPDATE outcome SET why = 'lost' WHERE number = 0", "outcome 0"),
         ("UPDATE outcome SET at = at + 1 WHERE number = 19", "outcome 19"),
         ("DELETE FROM outcome WHERE number = 7", "outcome 8"),

@@ -1,6 +1,8 @@
 """The agent: ask it for an arm, tell it the reward, at any time and in any order."""
 
 import math
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -10,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from tailproof.checks import require
 from tailproof.live.acts import Act, Ask, Cancel, Standing, Status, Tell, Ticket
-from tailproof.live.batch import AT_ONCE, Batch
-from tailproof.live.journal import BatchRead, ConflictError, Journal, open_journal
-from tailproof.live.offer import MOST_ARMS, Features, Offer
-from tailproof.live.ordering import order
+from tailproof.live.batch import do, write
+from tailproof.live.journal import Batch, ConflictError, Journal, open_journal
+from tailproof.live.offer import Features, Offer
+from tailproof.live.ordering import AT_ONCE, order
 from tailproof.live.recipe import Recipe, Rules
 from tailproof.live.replay import jump, offers, replay, restored
-from tailproof.live.turn import Turn
 from tailproof.live.verification import Verification, verify
 from tailproof.notebooks import html
 from tailproof.policies.base import Policy
@@ -43,37 +44,34 @@ _TRIES = 20
 class Agent:
     """A policy in live use: each request gets an arm, rewards may come late, twice or never.
 
-    Everything is written to a journal before it is answered. Each request is a decision of its own.
-    What the policy has learned comes from replaying the outcomes in the journal, in the order of
-    their numbers, so it is the same after a crash and in every process that shares it. Each agent
-    decides from the outcomes that it has replayed so far, so that no agent waits for another.
+    Everything is written to a journal before it is answered. What the policy has learned comes from
+    replaying the outcomes in the journal, in the order of their numbers, so it is the same after a
+    crash and in every process that shares it. Each agent decides from the outcomes that it has
+    replayed so far, so that no agent waits for another.
 
-    If a policy takes ñ rewards per decision, as a filter does, the rewards of an arm and offer wait
-    until there are ñ of them. No reward is imagined while it is on its way: a policy without chance
-    gives all visitors the same arm until the next reward comes; see docs/deployment.md.
-
-    A new arm is not flooded with requests: where at least half of the arms on offer have 100
-    rewards, the policy gives an arm with n < 100 rewards a share of at most √((n + 1)/100).
+    Each request is a decision of its own. If a policy takes ñ rewards per decision, as a filter
+    does, the rewards of an arm and offer wait until there are ñ of them. No reward is imagined
+    while it is on its way: a policy without chance gives all visitors the same arm until the next
+    reward comes; see docs/deployment.md. Where at least half of the arms on offer have 100
+    rewards, an arm with n < 100 gets a share of at most √((n + 1)/100).
 
     The policy and the rules are the recipe of the experiment, which the journal keeps. Rules that
-    are not given are taken from the journal. Other rules than the journal's are refused, unless
-    `change` is true.
+    are not given are taken from the journal; others than the journal's are refused, see `change`.
 
     Parameters
     ----------
     policy : Policy or Recipe
         Any policy, filter or guest; or a whole recipe.
     journal : path, str or Journal
-        A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see
-        `open_journal`.
+        A SQLite file, created if missing, ``"postgresql://…"``, or a `Journal`; see `open_journal`.
     change : bool
-        Whether this recipe may replace the journal's: its policy learns every outcome so far,
-        and requests from then on have its number. Agents that run follow at their next transaction.
+        Whether this recipe may replace the journal's: its policy learns every outcome so far.
+        Agents that run follow at their next transaction.
     **rules :
         Rules of the recipe, such as ``wait="2h", silence=0.0``; see `Recipe`.
     clock : callable, optional
-        Returns the time in seconds since 1970; by default `Journal.now`, a monotonic clock: of this
-        machine for SQLite, of the server for PostgreSQL.
+        Returns the time in seconds since 1970; by default a monotonic clock, of this machine for
+        SQLite, of the server for PostgreSQL.
 
     Examples
     --------
@@ -103,24 +101,22 @@ class Agent:
         require(isinstance(policy, Policy | Recipe), "policy", "a Policy such as UCB1()", policy)
         Recipe(policy="").altered(policy, rules)  # refuses wrong settings before anything is opened
         self.journal = open_journal(journal)
-        self._turn = Turn()
+        self._lock, self._owner, self._process = threading.Lock(), -1, os.getpid()
         self._clock, self.commits = clock, 0
         self._stale, self._broken = False, False
         self._save_at, self._notes = 0, 0
         self._recipes: dict[int, Recipe] = {}
         self._offers = offers(self.journal)
+        # offers without features, as the policy sees them, with their ids and even shares
         self.accepted: dict[bytes, tuple[Offer, int, float]] = {}
-        """Offers without features, as the policy sees them, with their ids and even shares."""
-        self.strange: dict[bytes, None] = {}
-        """Offers that came since the last one that had come before."""
-        self.due_read = -math.inf
-        """When it last read which requests are due."""
+        self.strange: dict[bytes, None] = {}  # offers since the last one that had come before
+        self.due_read = -math.inf  # when it last read which requests are due
         try:
             self.changed = self._transact(lambda: self._open(policy, rules, change=change))
             if not self.changed:
                 self._restore()  # may take long, and nobody waits for it
             with self.journal.transaction():
-                read = self.journal.read_batch()
+                read = self._read()
                 self._load()
                 self.save(read)
         except BaseException:
@@ -162,10 +158,9 @@ class Agent:
     def cancel(self, tickets: Sequence[str]) -> list[Status]:
         """Let tickets not count, as their arms were not used: the caller had given up waiting.
 
-        A cancelled ticket has no reward, not even the reward of silence, and no reward is lost;
-        `tell` ignores it and says "cancelled". Returns what happened to each: "cancelled"; "late"
-        if it already has a reward or an outcome; "unknown" if it was not asked for yet. An ask for
-        it that still arrives is answered, but does not count.
+        A cancelled ticket has no reward, not even that of silence. Returns what happened to each:
+        "cancelled"; "late" if it already has a reward or an outcome; "unknown" if it was not asked
+        for yet: an ask for it that still arrives is answered, but does not count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -179,20 +174,20 @@ class Agent:
     def act(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do asks, tells and cancellations in one commit; a refused one is answered by its error.
 
-        If the commit fails, it raises, and none of them was done. With an event loop, call it in a
-        thread: ``await asyncio.to_thread(agent.act, acts)``.
+        If the commit fails, none was done. With an event loop: ``asyncio.to_thread(agent.act, …)``.
         """
         if not acts:
             return []
-        with self._turn:
+        self._enter()
+        try:
             answers = self._transact(self._do, acts)
             self.commits += 1
             return answers
+        finally:
+            self._leave()
 
     def drop(self, arm: str) -> None:
-        """Never choose an arm again, also if it is on offer; this cannot be undone.
-
-        Tickets that have it still count.
+        """Never choose an arm again, also if it is on offer; tickets that have it still count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -230,15 +225,15 @@ class Agent:
 
     def verify(self) -> Verification:
         """Check the chain of outcomes, make every decision again; return the differences."""
-        with self._turn, self.journal.moment():
+        with self.alone(), self.journal.moment():
             return verify(self.journal, self.policy, self.learner)
 
     def standing(self) -> Standing:
         """Return how many requests are pending, how many outcomes there are, and how many alarms.
 
-        It counts rows of the journal, so it takes longer where many are pending.
+        It counts rows, so it takes longer where many are pending.
         """
-        with self._turn:
+        with self.alone():
             alarms = sum(note.kind == "alarm" for note in self.journal.notes())
             pending = sum(self.journal.pending().values())
             return Standing(pending, self.journal.outcome_count(), alarms)
@@ -246,10 +241,9 @@ class Agent:
     def tick(self) -> bool:
         """Number outcomes that are due, learn new ones, and return whether all is done.
 
-        Asks and tells do this too, so that nobody has to call it; a `Scheduler` does, so that an
-        ask finds little to do.
+        Asks and tells do this too; a `Scheduler` does, so that an ask finds little to do.
         """
-        with self._turn:
+        with self.alone():
             now = self.journal.now() if self._clock is None else float(self._clock())
             behind = self.journal.outcome_count() > self.learner.learned
             noted = self.journal.note_count() != self._notes
@@ -261,7 +255,7 @@ class Agent:
 
     def beat(self) -> None:
         """Make a small commit, to see whether the journal can be written to; raises if not."""
-        with self._turn:
+        with self.alone():
             now = f"{self.journal.now():.3f}"
             self._transact(lambda: self.journal.set_meta(healthy=now))
 
@@ -288,7 +282,7 @@ class Agent:
 
     def close(self) -> None:
         """Close the journal; everything is already in it."""
-        with self._turn:
+        with self.alone():
             self.journal.close()
 
     def __enter__(self) -> Self:
@@ -299,30 +293,42 @@ class Agent:
 
     # ---- one lock, one transaction
 
+    def _enter(self) -> None:
+        """Keep other threads out; no thread may come in twice, nor a forked child."""
+        if os.getpid() != self._process:  # locks may belong to threads that do not exist here
+            raise RuntimeError("an Agent cannot be used after a fork: create one in each process")
+        if self._owner == threading.get_ident():
+            raise RuntimeError("an Agent cannot be called from within its own ask or tell")
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def _leave(self) -> None:
+        self._owner = -1
+        self._lock.release()
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other threads out; read everything again after an error."""
-        with self._turn:
-            try:
-                yield
-            except BaseException:
-                self._stale = self._broken = True
-                raise
+        self._enter()
+        try:
+            yield
+        except BaseException:
+            self._stale = self._broken = True
+            raise
+        finally:
+            self._leave()
 
     def _transact(self, body: Callable[..., T], *given: Any) -> T:
         """Do something in a transaction, again if others stored the same rows first."""
-        for attempt in range(1, _TRIES + 1):
+        attempt = 0
+        while True:
             try:
                 with self.journal.transaction():
                     return body(*given)
-            except ConflictError:
-                self._stale = True
-                if attempt == _TRIES:
+            except BaseException as error:
+                self._stale, attempt = True, attempt + 1
+                if not isinstance(error, ConflictError) or attempt == _TRIES:
                     raise
-            except BaseException:
-                self._stale = True
-                raise
-        raise AssertionError
 
     def _act_singly(self, act: Act) -> Any:
         """Do one ask or tell; a refusal raises."""
@@ -331,9 +337,10 @@ class Agent:
             raise answer
         return answer
 
-    def now(self, read: BatchRead) -> float:
-        """Return the time of a transaction."""
-        return read.now if self._clock is None else float(self._clock())
+    def _read(self, *wanted: Any) -> Batch:
+        """Read the rows that a batch needs."""
+        batch = self.journal.read_batch(*wanted)
+        return batch if self._clock is None else batch._replace(now=float(self._clock()))
 
     def _do(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
         """Do a batch of acts within a transaction."""
@@ -349,24 +356,23 @@ class Agent:
                     units.append(act.unit)
                 if act.offer.vectors is not None and self.learner.uses_vectors:
                     features.add(act.offer.key)
-        read = self.journal.read_batch(tickets, units, features)
-        if read.notes != self._notes:
+        batch = self._read(tickets, units, features)
+        if batch.notes != self._notes:
             self._load()
-        if asks and read.outcomes > self.learner.learned:
-            self._catch_up(read.outcomes)
-        batch = Batch(self, read)
-        answers = [batch.do(act) for act in acts]
-        batch.write()
+        if asks and batch.outcomes > self.learner.learned:
+            self._catch_up(batch.outcomes)
+        answers = [do(self, batch, act) for act in acts]
+        write(self, batch)
         return answers
 
     def _ticked(self) -> None:
-        read = self.journal.read_batch()
-        if self._stale or read.notes != self._notes:
+        batch = self._read()
+        if self._stale or batch.notes != self._notes:
             self._load()
-        self._catch_up(read.outcomes)
-        if read.orders:
-            order(self.journal, self.recipe_of, (self.now(read), read.outcomes), AT_ONCE)
-            self.save(read)
+        self._catch_up(batch.outcomes)
+        if batch.orders:
+            order(self.journal, self.recipe_of, batch, AT_ONCE)
+            self.save(batch)
 
     # ---- what an agent knows
 
@@ -387,25 +393,24 @@ class Agent:
     def numbering(self, offer: Offer) -> Iterator[None]:
         """Number the new arms of an offer, and store them unless the body raises."""
         journal = self.journal
-        if self.learner.state is None:  # another agent may have begun
-            journal.lock_arms()
-            self._restore()
-        elif not self.learner.knows(offer):
-            journal.lock_arms()
-            self.learner.know(journal.arms())
+        if self.learner.state is None or not self.learner.knows(offer):
+            journal.lock("arms")
+            if self.learner.state is None:  # another agent may have begun
+                self._restore()
+            else:
+                self.learner.know(journal.arms())
         learner = self.learner
-        first, known = learner.state is None, learner.numbers
-        new = [name for name in offer.names if name not in known]
-        if len(known) + len(new) > MOST_ARMS:
-            raise ValueError(
-                f"this experiment has {len(known)} arms, and {new[:10]} would be too many: there "
-                f"may be {MOST_ARMS}"
-            )
-        with learner.numbering(offer):
+        before = learner.numbers, learner.dim, learner.state
+        try:
+            new = learner.number(offer)
             yield
+        except BaseException:
+            learner.know(before[0])
+            _, learner.dim, learner.state = before
+            raise
         if new:
             journal.add_arms({name: learner.numbers[name] for name in new})
-        if first:  # which settles the numbers of arms and features
+        if before[2] is None:  # which settles the numbers of arms and features
             features = "no" if offer.vectors is None else "yes"
             about = {"arms": str(learner.first_arms), "dim": str(learner.dim)}
             journal.set_meta(**about, features=features)
@@ -425,10 +430,10 @@ class Agent:
         replay(self.learner, self.journal, stop, offer=self._offers)
         self._broken = False
 
-    def save(self, read: BatchRead) -> None:
+    def save(self, batch: Batch) -> None:
         """Store the alarms of a policy that is `Vigilant`, and a snapshot from time to time."""
         if self.learner.alarms:
-            self._note_alarms(self.now(read))
+            self._note_alarms(batch.now)
         learned = self.learner.learned
         if learned >= self._save_at and self.learner.state is not None:
             self._save_at = _next_save(*self.journal.last_snapshot(self.number))
@@ -451,17 +456,17 @@ class Agent:
         """Write a note, such as a pause; every agent on the journal sees it."""
 
         def write() -> None:
-            read, journal = self.journal.read_batch(), self.journal
+            now = self._read().now
             self._load()
             if kind == "drop" and arm in self.dropped:
                 return
             if arm is not None:
                 self._check_arm(kind, arm)
             text = ({} if arm is None else {"arm": arm}) | more
-            journal.add_note(kind, text, self.now(read))
+            self.journal.add_note(kind, text, now)
             self._load()
 
-        with self._turn:
+        with self.alone():
             self._transact(write)
 
     def _check_arm(self, kind: str, arm: str) -> None:
@@ -483,12 +488,9 @@ class Agent:
     # ---- the recipe, and restoring what was learned
 
     def _open(self, wanted: Policy[Any] | Recipe, given: Rules, *, change: bool) -> bool:
-        """Read or store the recipe, and return whether it replaced another one.
-
-        A journal with another recipe raises ``ValueError``, unless it is to be changed.
-        """
+        """Read or store the recipe, and return whether it replaced another one."""
         journal, known = self.journal, self.journal.recipes()
-        now = self.now(journal.read_batch())
+        now = self._read().now
         if not known:
             self.recipe = Recipe(policy="", seed=0).altered(wanted, given)
             journal.set_meta(version=version("tailproof"))
@@ -534,10 +536,7 @@ class Agent:
         self._broken = False
 
     def _load(self) -> None:
-        """Read the journal into memory again: at the start, after an error, after a note of others.
-
-        A change of recipe is a note, too: this agent follows it.
-        """
+        """Read the journal again: at the start, after errors, and after notes such as a change."""
         journal, numbers = self.journal, self.journal.arms()
         *_, (number, policy, rules, _, _) = journal.recipes()
         undone = not self.learner.numbers.items() <= numbers.items()

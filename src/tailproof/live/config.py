@@ -24,28 +24,22 @@ _WORDS = {
     str: "a string",
     bool: "true or false",
     int: "a whole number",
-    float: "a number",
     list: "a list",
+    dict: "a table",
 }
 _SERVICE = {"address": str, "port": int, "hosts": list, "journal": str, "durable": bool}
+_RULES = ("wait", "silence", "rewards", "floor", "explore", "seed", "dim")
+"""Keys that say what the rule of a recipe with their name says, which checks them."""
 _EXPERIMENT = {
     "recipe": str,
     "aim": str,
     "costs": bool,
     "arms": object,
-    "wait": object,
-    "silence": object,
-    "rewards": str,
+    **dict.fromkeys(_RULES, object),
     "forget": object,
     "control": dict,
-    "floor": float,
-    "explore": float,
     "open": bool,
-    "seed": int,
-    "dim": int,
 }
-_RULES = ("wait", "silence", "rewards", "floor", "explore", "seed", "dim")
-"""Keys that say what the rule of a recipe with their name says."""
 _SILENCE = (
     "silence is required: the meaning of a request whose reward did not come within `wait`. "
     "silence = 0.0: it brought 0, as when only purchases are told; every outcome is then learned "
@@ -60,19 +54,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 class Settings:
     """The settings of one experiment.
 
-    Parameters
-    ----------
-    name : str
-    recipe : Recipe
-        The policy and its rules. The policy is wrapped in `Vigilant` or `Renewed` if it is to
-        forget, and in `Negated` for costs.
-    aim : Aim
-        The statistic that the page compares arms by.
-    costs : bool
-        Whether rewards are costs, so that smaller is better.
-    arms : list, dict or None
-        The arms for requests without an offer, and all that requests may offer, unless the file
-        says ``open = true``.
+    The policy of its `recipe` is wrapped in `Vigilant` or `Renewed` if it is to forget, and in
+    `Negated` if rewards are `costs`. The page compares arms by the `aim`. `arms` are for requests
+    without an offer, and all that requests may offer, unless the file says ``open = true``.
     """
 
     name: str
@@ -103,18 +87,16 @@ class Settings:
             raise ValueError(f'{where}.recipe is required, such as recipe = "auto_filtered(ucb1)"')
         try:
             policy = _forgetting(recipes.build("policy", table["recipe"]), table.get("forget"))
-            costs = table.get("costs", False)
-            arms = table.get("arms")
+            costs, arms = table.get("costs", False), table.get("arms")
             if arms is not None:
                 rule = "a list of names or a table of features"
                 require(isinstance(arms, list | dict), "arms", rule, arms)
                 Offer.of(arms)
-            rules = {name: table[name] for name in _RULES if name in table}
             recipe = Recipe(
                 policy=Negated(policy) if costs else policy,
                 control=_control(table.get("control")),
                 arms=None if arms is None or table.get("open", False) else list(arms),
-                **rules,
+                **{name: table[name] for name in _RULES if name in table},
             )
             aim = recipes.build("aim", table.get("aim", "median"))
             if "silence" not in table:
@@ -126,21 +108,11 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The configuration of a service: its address, its journals and its experiments.
+    """The configuration of a service: its address, its journals and its experiments by name.
 
-    Parameters
-    ----------
-    experiments : dict of Settings
-        By name.
-    address : str
-    port : int
-        Zero for any free port.
-    hosts : list of str
-        Names that requests may be for, beside those of this machine; see docs/how-to/security.md.
-    journal : str
-        A folder, with a SQLite file for each experiment, or ``postgresql://…``.
-    durable : bool
-        Whether a commit waits for the disk; see `SQLite`.
+    Port zero is any free one. Requests may be for `hosts`, beside the names of this machine; see
+    docs/how-to/security.md. The `journal` is a folder, with a SQLite file for each experiment, or
+    ``postgresql://…``; a `durable` one waits for the disk, see `SQLite`.
     """
 
     experiments: Mapping[str, Settings]
@@ -157,9 +129,7 @@ class Config:
 
 
 def load(path: str | Path) -> Config:
-    """Load a configuration file.
-
-    Folders in it are relative to the file.
+    """Load a configuration file; folders in it are relative to the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -181,12 +151,11 @@ def _config(parsed: Mapping[str, Any], folder: Path) -> Config:
     _check("", parsed, {"service": dict, "experiments": dict})
     service, tables = parsed.get("service", {}), parsed.get("experiments", {})
     _check("service", service, _SERVICE)
+    _check("experiments", tables, dict.fromkeys(tables, dict))
     for host in service.get("hosts", []):
         require(isinstance(host, str), "service.hosts", "a list of names", host)
     if not tables:
         raise ValueError("there is no experiment: add a table [experiments.NAME]")
-    for name, table in tables.items():
-        require(isinstance(table, dict), f"experiments.{name}", "a table", table)
     journal = service.get("journal", ".")
     if "://" in journal:
         rule = "a folder or a postgresql:// URL"
@@ -206,9 +175,8 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
         if key not in known:
             raise ValueError(f"unknown key {path}: use one of {', '.join(known)}")
         kind = known[key]
-        ok = isinstance(value, (int, float) if kind is float else kind)
-        ok = ok and (kind in (bool, object) or not isinstance(value, bool))
-        require(ok, path, _WORDS.get(kind, "a table"), value)
+        ok = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        require(ok, path, _WORDS.get(kind, ""), value)
 
 
 def _control(table: Mapping[str, Any] | None) -> tuple[str, float] | None:
@@ -225,10 +193,10 @@ def _forgetting(policy: Policy[Any], forget: Any) -> Policy[Any]:
         return policy
     if forget == "auto":
         return Vigilant(policy)
-    if not isinstance(forget, int) or isinstance(forget, bool):
-        raise ValueError(
-            'forget must be "auto", which restarts the policy when rewards change, or a whole '
-            f"number of decisions to remember, got {forget!r}; for a time, multiply it by the "
-            "decisions that come in it"
-        )
-    return Renewed(policy, memory=whole("forget", forget, at_least=2))
+    if isinstance(forget, int) and not isinstance(forget, bool):
+        return Renewed(policy, memory=whole("forget", forget, at_least=2))
+    raise ValueError(
+        'forget must be "auto", which restarts the policy when rewards change, or a whole number '
+        f"of decisions to remember, got {forget!r}; for a time, multiply it by the decisions that "
+        "come in it"
+    )

@@ -5,6 +5,8 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from tailproof.formatting import moment
 from tailproof.live.agent import Agent
 from tailproof.live.export import Log
-from tailproof.live.journal import BatchRead, Journal, Request, open_journal
+from tailproof.live.journal import Batch, Journal, Request, open_journal
 from tailproof.live.learner import packed
 from tailproof.live.offer import Offer
 from tailproof.live.ordering import as_orderer
@@ -34,11 +36,6 @@ _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")
 """The status of requests whose reward is final; "learned" in exports of tailproof 0.3."""
-_ENDED = (
-    "SELECT a.name, r.offer, o.reward, r.propensity, r.at FROM outcome o"
-    " JOIN request r ON r.id = o.request JOIN arm a ON a.number = r.arm"
-    " WHERE o.reward IS NOT NULL ORDER BY r.at, r.id"
-)
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,8 @@ class _Past:
     @property
     def digest(self) -> str:
         """What tells this history from others."""
-        hasher = hashlib.blake2b("\0".join(self.names).encode(), digest_size=8)
+        names = "\0".join(self.names[number] for number in np.unique(self.arm))
+        hasher = hashlib.blake2b(names.encode(), digest_size=8)
         for part in (self.arm, self.reward, self.at):
             if part is not None:
                 hasher.update(part.tobytes())
@@ -142,20 +140,20 @@ def import_history(
 
     Source: thinning as in Li, Chu, Langford and Wang 2011. Differences: any propensities.
     """
-    sees = agent.learner.uses_vectors
     past, blind = _past(agent, history, columns)
     _check_times(past, agent)
     count, digest, notes = len(past), past.digest, list[str]()
-    if not as_is and not blind and not (sees and past.offers[0].vectors is not None):
-        past = _even(past, agent, notes)
+    sees = agent.learner.uses_vectors and past.offers[0].vectors is not None
+    if not as_is and not blind and not sees and past.propensity is not None:
+        past = _even(past, past.propensity, agent, notes)
     _assume_propensities(past, agent, notes)
     _check_groups(past, agent)
     before = _waiting(agent)
     text = {"rows": count, "source": source, "digest": digest, "outcomes": len(past)}
     with agent.alone():
         _write(agent, past, text, notes, progress)
-    learned = len(past) + before - _learn_all(agent, notes, progress)
-    return Imported(count, learned, tuple(notes))
+    waiting = _learn_all(agent, notes, progress)
+    return Imported(count, len(past) + before - waiting, tuple(notes))
 
 
 def _learn_all(agent: Agent, notes: list[str], progress: Progress) -> int:
@@ -176,8 +174,8 @@ def _check_times(past: _Past, agent: Agent) -> None:
     """Refuse decisions of the future."""
     now = agent.journal.now()
     if past.at is not None and past.at.max() > now:
-        row = int((past.at > now).argmax()) + 1
-        raise ValueError(f"the time of row {row} is in the future: {moment(past.at[row - 1])}")
+        row = int((past.at > now).argmax())
+        raise ValueError(f"the time of row {row + 1} is in the future: {moment(past.at[row])}")
 
 
 def _assume_propensities(past: _Past, agent: Agent, notes: list[str]) -> None:
@@ -251,31 +249,34 @@ def _offers(log: Records, agent: Agent) -> tuple[list[Offer], Index]:
 
 
 def _of_journal(journal: Journal, agent: Agent) -> _Past:
-    """Return the final outcomes of another journal."""
-    names: dict[str, int] = {}
-    seen: dict[bytes, int] = {}
-    outcomes, kept, offer_of = list[tuple[Any, ...]](), list[Offer](), offers(journal)
-    for name, number, reward, propensity, at in journal.execute(_ENDED):
-        offer = offer_of(number)
-        offer = offer if agent.learner.uses_vectors else Offer(offer.names)
-        if offer.key not in seen:
-            seen[offer.key] = len(kept)
-            kept.append(offer)
-        arm = names.setdefault(name, len(names))
-        outcomes.append((arm, reward, seen[offer.key], propensity, at))
-    if not outcomes:
+    """Return the final outcomes of another journal, in the order of time."""
+    numbers, kept, offer_of = dict[bytes, int](), list[Offer](), offers(journal)
+    ended = journal.outcomes(journal.first(), journal.outcome_count())
+    rows = sorted((row for row in ended if row.reward is not None), key=attrgetter("asked"))
+    if not rows:
         raise ValueError("the journal has no outcomes yet: there is nothing to import")
-    arms, rewards, numbers, shares, times = (np.array(part) for part in zip(*outcomes, strict=True))
-    propensities = None if any(share is None for share in shares) else shares.astype(np.float64)
-    chosen = arms, rewards.astype(np.float64), kept, numbers
-    return _Past(tuple(names), *chosen, propensities, None, times)
+    offered = list[int]()
+    for row in rows:
+        offer = offer_of(row.offer)
+        offer = offer if agent.learner.uses_vectors else Offer.of(offer.names)
+        if offer.key not in numbers:
+            kept.append(offer)
+        offered.append(numbers.setdefault(offer.key, len(numbers)))
+    shares = [row.propensity for row in rows]
+    return _Past(
+        names=tuple(journal.arms()),
+        arm=np.array([row.arm for row in rows]),
+        reward=np.array([row.reward for row in rows], dtype=np.float64),
+        offers=kept,
+        offer=np.array(offered),
+        propensity=None if None in shares else np.array(shares, dtype=np.float64),
+        shares=None,
+        at=np.array([row.asked for row in rows]),
+    )
 
 
-def _even(past: _Past, agent: Agent, notes: list[str]) -> _Past:
-    """Thin the rows of each arm to match uniformly drawn visitors."""
-    if past.propensity is None:
-        return past
-    p = past.propensity
+def _even(past: _Past, p: Array, agent: Agent, notes: list[str]) -> _Past:
+    """Thin the rows of each arm, of propensities `p`, to match uniformly drawn visitors."""
     rng = np.random.default_rng([agent.learner.seed, agent.journal.outcome_count()])
     kept = np.zeros(len(past), dtype=np.bool_)
     for number, name in enumerate(past.names):
@@ -334,8 +335,13 @@ def _write(
     """Write a history to the journal of an agent, as the next outcomes."""
     journal = agent.journal
 
-    def write(read: BatchRead) -> None:
-        _check_new(journal, text)
+    def write(read: Batch) -> None:
+        for note in journal.notes():
+            if note.kind == "import" and note.text["digest"] == text["digest"]:
+                raise ValueError(
+                    f"these rows are in the journal already: they were imported from "
+                    f"{note.text['source']} on {moment(note.at)}, and would count twice"
+                )
         first = not journal.arms()
         for offer in past.offers:
             with agent.numbering(offer):
@@ -353,27 +359,17 @@ def _write(
         )
 
 
-def _check_new(journal: Journal, text: dict[str, Any]) -> None:
-    for note in journal.notes():
-        if note.kind == "import" and note.text["digest"] == text["digest"]:
-            raise ValueError(
-                f"these rows are in the journal already: they were imported from "
-                f"{note.text['source']} on {moment(note.at)}, and would count twice"
-            )
-
-
-def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) -> None:
+def _write_rows(agent: Agent, past: _Past, read: Batch, progress: Progress) -> None:
     journal, numbers, last = agent.journal, agent.learner.numbers, read.last
     ids = dict[bytes, int]()
     for start in range(0, len(past.offers), _STEP):
-        keys = [offer.key for offer in past.offers[start : start + _STEP]]
-        ids |= journal.offer_ids(keys)
+        ids |= journal.offer_ids([offer.key for offer in past.offers[start : start + _STEP]])
     columns = (past.arm, past.offer, past.reward, past.propensity, past.shares, past.at)
     for start in range(0, len(past), _STEP):
         stop = min(start + _STEP, len(past))
-        size = stop - start
         part: Any = [
-            [None] * size if column is None else column[start:stop].tolist() for column in columns
+            repeat(None, stop - start) if column is None else column[start:stop].tolist()
+            for column in columns
         ]
         requests, outcomes = [], []
         for arm, offered, reward, share, shares, at in zip(*part, strict=True):
@@ -381,18 +377,13 @@ def _write_rows(agent: Agent, past: _Past, read: BatchRead, progress: Progress) 
             if offer.key not in ids:
                 ids[offer.key] = last
                 journal.add_offer(last, offer.key, *offer.row())
-            text = None if shares is None else _packed(shares, past.names, offer.names)
-            time = read.now if at is None else at
-            number = numbers[past.names[arm]]
-            row = (last, None, None, time, time, agent.number, number, share, HISTORY, 0)
-            requests.append((*row[:6], ids[offer.key], number, share, text, HISTORY, 0, None, 0))
-            outcomes.append((Request(*row), reward, "told"))
+            if shares is not None:
+                shares = packed([shares[past.names.index(name)] for name in offer.names])
+            time, number = read.now if at is None else at, numbers[past.names[arm]]
+            about = (last, None, None, time, time, agent.number)
+            requests.append((*about, ids[offer.key], number, share, shares, HISTORY, 0, None, 0))
+            outcomes.append((Request(*about, number, share, HISTORY, 0), reward, "told"))
         journal.add_requests(requests)
         journal.add_outcomes(outcomes, read.now, read.outcomes + start)
         if progress is not None:
             progress(stop, len(past), "rows written")
-
-
-def _packed(shares: Any, names: tuple[str, ...], ordered: tuple[str, ...]) -> str | None:
-    """Return the propensities of all arms as a journal stores them, in the order of the offer."""
-    return packed([shares[names.index(name)] for name in ordered])

@@ -2,10 +2,10 @@
 
 import hashlib
 import io
+import json
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,8 +15,7 @@ import numpy as np
 
 from tailproof.checks import require
 from tailproof.integrations.guests.base import Guest
-from tailproof.live.offer import Offer
-from tailproof.live.recipe import Control
+from tailproof.live.offer import MOST_ARMS, Offer
 from tailproof.policies.base import Policy, unwarned
 from tailproof.typing import Array
 from tailproof.wrappers.base import Wrapper, innermost
@@ -31,8 +30,6 @@ _ENOUGH = 100
 """Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
 _CACHED = 64
 """Offers whose arrays are kept; a service has few that repeat."""
-_LEFT = ("live_left", "live_left_sizes", "live_left_rewards")
-"""The arrays of a snapshot with the rewards that are too few for an update."""
 
 
 @dataclass(slots=True)
@@ -58,10 +55,9 @@ def draws(seed: int, *words: object) -> tuple[float, float]:
     return int.from_bytes(digest[:8]) / 2**64, int.from_bytes(digest[8:]) / 2**64
 
 
-def certain(offer: Offer, arm: str) -> tuple[int, list[float]]:
-    """Return the place of an arm that everyone gets, and the shares: one for it, zero otherwise."""
-    place = offer.names.index(arm)
-    return place, [float(other == place) for other in range(len(offer.names))]
+def certain(offer: Offer, arm: str) -> list[float]:
+    """Return the shares of an offer if everyone gets one arm."""
+    return [float(name == arm) for name in offer.names]
 
 
 def packed(shares: Sequence[float] | None) -> str | None:
@@ -78,15 +74,8 @@ class Learner:
 
     The state after n outcomes depends only on these outcomes and their order. A choice depends only
     on a state, and on random numbers that are a hash of (seed, request). Rewards of a policy that
-    takes several for one decision wait until there are enough of the same arm and offer.
-
-    Parameters
-    ----------
-    policy : Policy
-    seed : int
-    dim : int, optional
-        The length of the feature vectors; by default as in the first offer, or its number of arms
-        if it has no features.
+    takes several for one decision wait until there are enough of the same arm and offer. By default
+    feature vectors are as long as those of the first offer, or as its number of arms (`dim`).
     """
 
     def __init__(self, policy: Policy[Any], seed: int, dim: int | None = None) -> None:
@@ -100,20 +89,17 @@ class Learner:
         self.names: dict[int, str] = {}
         self.state: Any = None
         self.learned = 0
-        self.first_arms = 0
-        """The number of arms of the first offer."""
-        self.recipe: int | None = None
-        """The number of the recipe in the journal, None for a policy that never decided there."""
+        self.first_arms, self.room = (
+            0,
+            0,
+        )  # arms of the first offer, and arms there will be at least
+        self.recipe: int | None = None  # its number in the journal, None if it never decided there
+        # rewards that are too few for an update, by offer and arm
         self.left: dict[tuple[str, str], list[float]] = {}
-        """Rewards that are too few for an update, by offer and arm."""
+        # restarts of a policy that is `Vigilant`, not yet in the journal: outcome and arm
         self.alarms: list[tuple[int, str]] = []
-        """Restarts of a policy that is `Vigilant`, which are not yet in the journal: after which
-        outcome, and of which arm."""
         self._watched = _is_watched(policy)
-        self.room = 0
-        """How many arms there will be at least, where they have no features."""
-        self.told: dict[int, int] = {}
-        """Rewards learned by the number of the arm, up to `_ENOUGH`."""
+        self.told: dict[int, int] = {}  # rewards learned by the number of the arm, up to `_ENOUGH`
         self._seen: dict[bytes, _Seen] = {}
 
     @property
@@ -129,6 +115,7 @@ class Learner:
     def know(self, numbers: dict[str, int]) -> None:
         """Know the numbers of these arms."""
         self.numbers, self.names = numbers, {number: name for name, number in numbers.items()}
+        self._seen = {}
 
     def knows(self, offer: Offer) -> bool:
         """Return whether every arm of an offer has a number."""
@@ -140,32 +127,25 @@ class Learner:
         self.state = self.policy.init(1, arms, self._width())
         self._seen = {}
 
-    @contextmanager
-    def numbering(self, offer: Offer) -> Iterator[None]:
-        """Number the new arms of an offer, and undo that if the body raises.
-
-        An offer that does not fit raises ``ValueError``.
-        """
-        before = self.numbers, self.dim, self.state
-        try:
-            self.check(offer)
-            new = [name for name in offer.names if name not in self.numbers]
-            if new:
-                known = len(self.numbers)
-                self.know(self.numbers | {name: known + i for i, name in enumerate(new)})
-            if self.state is None:
-                features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
-                self.begin(len(self.numbers), self.dim or features)
-            yield
-        except BaseException:
-            numbers, self.dim, self.state = before
-            self.know(numbers)
-            self._seen = {}
-            raise
-
-    def check(self, offer: Offer) -> None:
-        """Raise ``ValueError`` if the policy could not learn from this offer."""
+    def number(self, offer: Offer) -> list[str]:
+        """Number the new arms of an offer and return them; ``ValueError`` if it does not fit."""
+        known = len(self.numbers)
         new = [name for name in offer.names if name not in self.numbers]
+        if known + len(new) > MOST_ARMS:
+            raise ValueError(
+                f"this experiment has {known} arms, and {new[:10]} would be too many: there may be "
+                f"{MOST_ARMS}"
+            )
+        self._check(offer, new)
+        if new:
+            self.know(self.numbers | {name: known + i for i, name in enumerate(new)})
+        if self.state is None:
+            features = max(len(offer.names), self.room) if offer.dim is None else offer.dim
+            self.begin(len(self.numbers), self.dim or features)
+        return new
+
+    def _check(self, offer: Offer, new: list[str]) -> None:
+        """Raise ``ValueError`` if the policy could not learn from this offer."""
         if self.uses_vectors:
             self._check_features(offer, new)
         if self.state is None:
@@ -210,7 +190,7 @@ class Learner:
         request: int,
         offer: Offer,
         explore: float = 0.0,
-        control: Control | None = None,
+        control: tuple[str, float] | None = None,
         group: str | None = None,
     ) -> tuple[int, list[float] | None]:
         """Choose an arm; return its place in the offer, and all propensities, None if not known.
@@ -228,10 +208,10 @@ class Learner:
             shares = [least + (1 - explore) * share for share in shares]
         reached = list(accumulate(shares))
         arm = bisect_right(reached, draws(self.seed, request)[0] * reached[-1])
-        if control is not None and control.arm in offer.names:
-            place = offer.names.index(control.arm)
-            shares = [share * (1 - control.share) for share in shares]
-            shares[place] += control.share
+        if control is not None and control[0] in offer.names:
+            place = offer.names.index(control[0])
+            shares = [share * (1 - control[1]) for share in shares]
+            shares[place] += control[1]
             arm = place if group == "control" else arm
         return arm, shares if known else None
 
@@ -265,7 +245,7 @@ class Learner:
         If the policy does not report propensities, shares are counted among many of its choices; if
         choices are expensive, a single choice has the whole share, and its propensity is not known.
         """
-        state = self.policy.resized(self._among(seen), len(seen.order))
+        state = self._among(seen)
         reported = self.policy.propensities_unchecked(state, seen.arms)
         known = reported is not None or not self._guest
         if reported is None:
@@ -306,15 +286,14 @@ class Learner:
         return seen
 
     def _among(self, seen: _Seen) -> Any:
-        """Return the state restricted to the arms of an offer."""
+        """Return the state of as many arms as an offer has, of just these if they have numbers."""
         state, numbers = self.state, seen.numbers
-        if not self.numbered:
-            return state
-        if len(numbers) >= state.arms and numbers[-1] == len(numbers) - 1:
-            return state
-        if state.arms <= numbers[-1]:
-            state = self.policy.resized(state, numbers[-1] + 1)
-        return state.among(np.array(numbers))
+        last = len(numbers) - 1
+        if self.numbered and (last + 1 < state.arms or numbers[last] != last):
+            if state.arms <= numbers[last]:
+                state = self.policy.resized(state, numbers[last] + 1)
+            state = state.among(np.array(numbers))
+        return self.policy.resized(state, last + 1)
 
     def _width(self) -> int:
         """Return the dimension of the vectors that the policy sees."""
@@ -366,13 +345,9 @@ class Learner:
 
     def to_bytes(self) -> bytes:
         """Return the state as a snapshot: a SHA-256 digest, then an npz file."""
-        file, arrays = io.BytesIO(), self.state.to_arrays()
-        if self.left:
-            sizes = [len(rewards) for rewards in self.left.values()]
-            some = np.array(list(self.left)), np.array(sizes), np.concatenate([*self.left.values()])
-            arrays |= dict(zip(_LEFT, some, strict=True))
-        told = np.array([self.told.get(arm, 0) for arm in range(1 + max(self.told, default=-1))])
-        np.savez(file, allow_pickle=False, live_told=told, **arrays)
+        left = [[*key, rewards] for key, rewards in self.left.items()]
+        kept, file = json.dumps({"told": sorted(self.told.items()), "left": left}), io.BytesIO()
+        np.savez(file, allow_pickle=False, live=np.array(kept), **self.state.to_arrays())
         packed = file.getvalue()
         return hashlib.sha256(packed).digest() + packed
 
@@ -383,14 +358,10 @@ class Learner:
             raise ValueError("snapshot checksum mismatch")
         with np.load(io.BytesIO(packed), allow_pickle=False) as file:
             arrays = dict(file)
-        told = arrays.pop("live_told")
-        keys, sizes, rewards = (arrays.pop(name, np.empty(0)) for name in _LEFT)
+        kept = json.loads(str(arrays.pop("live")))
         self.state = self.policy.restore(arrays)
-        ends = np.cumsum(sizes, dtype=np.int64)[:-1]
-        parts = [part.tolist() for part in np.split(rewards, ends)]
-        names = [(str(key), str(arm)) for key, arm in keys]
-        self.left = dict(zip(names, parts, strict=False))  # one empty part without any names
-        self.told = {arm: n for arm, n in enumerate(told.tolist()) if n}
+        self.left = {(key, arm): rewards for key, arm, rewards in kept["left"]}
+        self.told = dict(kept["told"])
         self.learned, self._seen = learned, {}
 
     def same(self, snapshot: bytes) -> bool:

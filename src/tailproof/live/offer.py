@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = ["LONGEST_NAME", "MOST_ARMS", "Features", "Offer"]
 MOST_ARMS = 10_000
 """A larger offer is most likely a mistake, and the journal would keep it forever."""
 LONGEST_NAME = 200
+_NAMES = f"printable strings of 1 to {LONGEST_NAME} characters"
 
 Features = Iterable[str] | Mapping[str, ArrayLike]
 """Arm names, or a mapping from arm names to vectors of equal length."""
@@ -53,35 +54,25 @@ class Offer:
         """Return a checked offer; raises ``ValueError`` if it is invalid."""
         if isinstance(offer, Offer):
             return offer
-        if type(offer) is list and (known := _known(tuple(offer))) is not None:
-            return known
         rule = "a list of arm names, or a mapping from arm names to features"
-        require(isinstance(offer, Iterable) and not isinstance(offer, str), "offer", rule, offer)
-        names = given = tuple(offer)
-        if not 0 < len(names) <= MOST_ARMS:
-            raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
+        listed = type(offer) is list  # abstract types take longer to ask
+        ok = listed or (isinstance(offer, Iterable) and not isinstance(offer, str))
+        require(ok, "offer", rule, offer)
+        given = tuple(offer)
         try:
-            ok = "".join(names).isprintable() and all(names)
-        except TypeError:
-            ok = False
-        ok = ok and max(map(len, names)) <= LONGEST_NAME
-        rule = f"printable strings of 1 to {LONGEST_NAME} characters"
-        require(ok, "arm names", rule, list(names))
-        require(len(set(names)) == len(names), "arm names", "unique", list(names))
-        if not isinstance(offer, Mapping):
-            if len(_KNOWN) >= _MOST_KNOWN:
-                _KNOWN.clear()
-            named = _KNOWN.setdefault(tuple(sorted(names)), cls(tuple(sorted(names))))
-            return _KNOWN.setdefault(given, named)
+            named = _named(given)
+        except TypeError:  # of something that is not a string
+            raise ValueError(f"arm names must be {_NAMES}, got {list(given)}") from None
+        if listed or not isinstance(offer, Mapping):
+            return named
         try:
-            names = tuple(sorted(names))
-            vectors = array("features", [offer[name] for name in names])
+            vectors = array("features", [offer[name] for name in named.names])
         except ValueError:
             vectors = np.empty(0)
         ok = vectors.ndim == 2 and vectors.shape[1] > 0
         require(ok, "features", "vectors of numbers, all of the same length", dict(offer))
         require(bool(np.isfinite(vectors).all()), "features", "finite", dict(offer))
-        return cls(names, vectors)
+        return cls(named.names, vectors)
 
     def among(self, places: Sequence[int]) -> "Offer":
         """Return an offer of only some of the arms.
@@ -123,14 +114,13 @@ class Offer:
         return cls(listed, np.repeat(vectors, len(listed) // len(vectors), axis=0))
 
 
-_KNOWN: dict[tuple[str, ...], Offer] = {}
-"""Offers of names alone, by the names as they were given, and sorted."""
-_MOST_KNOWN = 4096
-"""Entries; a service sees the same few offers again and again."""
-
-
-def _known(names: tuple[str, ...]) -> Offer | None:
-    try:
-        return _KNOWN.get(names)
-    except TypeError:  # of something that is not a name
-        return None
+@lru_cache(maxsize=4096)  # a service sees the same few offers again and again
+def _named(names: tuple[str, ...]) -> Offer:
+    """Return the offer of these names without features, the same whatever their order."""
+    if not 0 < len(names) <= MOST_ARMS:
+        raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
+    ok = "".join(names).isprintable() and all(names) and max(map(len, names)) <= LONGEST_NAME
+    require(ok, "arm names", _NAMES, list(names))
+    require(len(set(names)) == len(names), "arm names", "unique", list(names))
+    ordered = tuple(sorted(names))
+    return Offer(names) if ordered == names else _named(ordered)

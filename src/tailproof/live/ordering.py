@@ -3,15 +3,18 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Self, TypeVar
 
-from tailproof.live.journal import BatchRead, ConflictError, Journal, Request
+from tailproof.live.journal import Batch, ConflictError, Journal, Request
 from tailproof.live.recipe import Recipe
 
-__all__ = ["Scheduler", "as_orderer", "order"]
+__all__ = ["AT_ONCE", "Scheduler", "as_orderer", "order"]
 
 T = TypeVar("T")
+
+AT_ONCE = 256
+"""Outcomes that are numbered, and that are learned, in one transaction at most."""
 
 _TRIES = 600
 """How often a transaction is tried that must number outcomes, `_EVERY` seconds apart."""
@@ -20,40 +23,33 @@ _EVERY = 0.1
 _LOG = logging.getLogger("tailproof.live")
 
 
-def order(
-    journal: Journal,
-    recipe: Callable[[int], Recipe],
-    at: tuple[float, int],
-    most: int,
-    ready: Sequence[Request] = (),
-) -> None:
-    """Number the outcomes of up to `most` requests that are due, and of the `ready` ones.
+def order(journal: Journal, recipe: Callable[[int], Recipe], batch: Batch, most: int) -> None:
+    """Number the outcomes of the batch's ready requests and of up to `most` that are due.
 
-    `at` has the time and the number of outcomes so far. Each request goes by its own recipe. Only
-    one transaction at a time does this; if two did, the database would refuse the second.
+    Each request goes by its own recipe. Only one transaction at a time does this; if two did, the
+    database would refuse the second.
     """
-    now, outcomes = at
     rows, ended = list[tuple[Request, float | None, str]](), set[int]()
-    done, waiting = set[tuple[float, int]](), list(ready)
-    for moment, request in journal.due(now, most) if most else ():
+    done, waiting = set[tuple[float, int]](), list(batch.ready)
+    for moment, request in journal.due(batch.now, most) if most else ():
         done.add((moment, request.id))
         waiting.append(request)
     for request in waiting:
         if request.why is None and request.id not in ended:
             end = request.ends + journal.GRACE
-            outcome = recipe(request.recipe).outcome(request, over=end <= now)
+            outcome = recipe(request.recipe).outcome(request, over=end <= batch.now)
             if outcome is None:
                 raise RuntimeError(f"request {request.id} is due before its window has ended")
             rows.append((request, *outcome))
             ended.add(request.id)
             done.add((end, request.id))
     if rows:
-        journal.add_outcomes(rows, now, outcomes)
+        journal.add_outcomes(rows, batch.now, batch.outcomes)
     if done:
         journal.remove_due(done)
 
 
-def as_orderer(journal: Journal, write: Callable[[BatchRead], T]) -> T:
+def as_orderer(journal: Journal, write: Callable[[Batch], T]) -> T:
     """Do something in a transaction that may number outcomes, once it may."""
     for _ in range(_TRIES):
         try:
@@ -70,15 +66,9 @@ def as_orderer(journal: Journal, write: Callable[[BatchRead], T]) -> T:
 class Scheduler:
     """A thread that lets agents number and learn due outcomes, also while nobody asks or tells.
 
-    Nothing depends on it: it only leaves less to do for the next ask.
+    Nothing depends on it: it only leaves less to do for the next ask. `ticks` has `Agent.tick` of
+    each agent, by the name that a warning shows.
 
-    Parameters
-    ----------
-    ticks : mapping
-        `Agent.tick` of each agent, by the name that a warning shows.
-
-    Examples
-    --------
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:", wait=0.01, silence=0.0)

@@ -18,12 +18,6 @@ _KEPT = 10_000
 class Reader:
     """Reads outcomes of a journal in order, over a connection of its own; it takes no lock.
 
-    Parameters
-    ----------
-    journal : Journal
-
-    Examples
-    --------
     >>> from tailproof import UCB1
     >>> from tailproof.live import Agent
     >>> agent = Agent(UCB1(), ":memory:", control=("red", 0.5))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
 from tailproof import recipes
 from tailproof.checks import number, require, whole
@@ -14,7 +14,7 @@ from tailproof.live.journal import CANCELLED, LARGE, Request
 from tailproof.live.offer import Offer
 from tailproof.policies.base import Policy
 
-__all__ = ["Control", "Recipe", "Rewards", "Rules", "built", "seconds"]
+__all__ = ["Recipe", "Rewards", "Rules", "built", "seconds"]
 
 Rewards = Literal["first", "sum"]
 _ROUNDED = 1e-9
@@ -36,13 +36,6 @@ class Rules(TypedDict, total=False):
 
 
 _RULES = tuple(Rules.__annotations__)
-
-
-class Control(NamedTuple):
-    """The arm of the control group, and the share of requests that get it whatever is learned."""
-
-    arm: str
-    share: float
 
 
 def seconds(wait: float | str) -> float:
@@ -212,10 +205,10 @@ class Recipe:
             return None, "cancelled"
         if not over and not self.at_once:
             return None
-        told = sorted((at, value) for value, at, late in request.events.values() if not late)
+        told = [(at, value) for value, at, late in request.events.values() if not late]
         if told:
-            values = [value for _, value in told]
-            return total(values) if self.rewards == "sum" else values[0], "told"
+            first = self.rewards == "first"
+            return min(told)[1] if first else total([value for _, value in told]), "told"
         if not over:
             return None
         if self.silence is None:
@@ -244,7 +237,7 @@ def built(text: str) -> Policy[Any] | None:
     return policy if repr(policy) == text else None
 
 
-def _control(control: Any, arms: Collection[str] | None) -> Control | None:
+def _control(control: Any, arms: Collection[str] | None) -> tuple[str, float] | None:
     if control is None:
         return None
     ok = isinstance(control, Sequence) and not isinstance(control, str) and len(control) == 2
@@ -253,4 +246,4 @@ def _control(control: Any, arms: Collection[str] | None) -> Control | None:
     Offer.of([arm])
     if arms is not None and arm not in arms:
         raise ValueError(f"the control arm must be one of the arms, {sorted(arms)}, got {arm!r}")
-    return Control(arm, number("the control share", share, above=0, below=1))
+    return arm, number("the control share", share, above=0, below=1)

@@ -33,7 +33,7 @@ def replay(
     learner: Learner,
     journal: Journal,
     stop: int,
-    after_each: Callable[[], None] = lambda: None,
+    after_each: Callable[[], None] | None = None,
     offer: Callable[[int], Offer] | None = None,
 ) -> None:
     """Learn the outcomes of a journal up to number `stop`; `after_each` is called after each.
@@ -42,29 +42,29 @@ def replay(
     """
     logged, offer = time.monotonic(), offer or offers(journal)
     while learner.learned < stop:
-        some = journal.outcomes(learner.learned, min(stop, learner.learned + _CHUNK))
-        for row in some:
-            if row.number > learner.learned:  # what comes next was pruned
+        some = journal.learnable(learner.learned, min(stop, learner.learned + _CHUNK))
+        for number, reward, arm, offered, propensity in some:
+            if number > learner.learned:  # what comes next was pruned
                 break
-            given = offer(row.offer)
+            given = offer(offered)
             if not learner.knows(given):  # another agent offered them first
                 learner.know(journal.arms())
             try:
-                learner.learn(given, row.arm, row.reward, row.propensity)
+                learner.learn(given, arm, reward, propensity)
             except ValueError as error:  # due to an earlier request, not to this one
-                raise RuntimeError(f"cannot learn outcome {row.number}: {error}") from error
-            after_each()
-        if time.monotonic() > logged + _SPOKEN:
-            logged = time.monotonic()
-            _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
-        if not some or some[0].number > learner.learned:
-            break
-    if learner.learned < stop:  # what comes next was pruned
+                raise RuntimeError(f"cannot learn outcome {number}: {error}") from error
+            if after_each is not None:
+                after_each()
+        else:
+            if learner.learned < stop and time.monotonic() > logged + _SPOKEN:
+                logged = time.monotonic()
+                _LOG.info("replayed %s of %s outcomes", learner.learned, stop)
+            if some:
+                continue
         was = learner.learned
         jump(learner, journal)
         if learner.learned == was:
             raise RuntimeError(f"outcome {was} is not in the journal, nor is a later snapshot")
-        replay(learner, journal, stop, after_each, offer)
 
 
 def restored(

@@ -7,7 +7,7 @@ from typing import Any
 
 from tailproof.checks import require
 from tailproof.live.agent import Agent
-from tailproof.live.journal import PAGE, BatchRead, Journal
+from tailproof.live.journal import PAGE, Batch, Journal
 from tailproof.live.ordering import as_orderer
 from tailproof.live.recipe import Recipe, seconds
 from tailproof.live.replay import restored
@@ -41,23 +41,19 @@ def pruning_notice(agent: Agent, before: str | float | datetime, *, page: bool =
     >>> pruning_notice(Agent(UCB1(), ":memory:"), 0.0)
     'There is nothing to remove.'
     """
-    first = _first(agent.journal, _time(before, agent.journal.now()))
-    count = first - agent.journal.first()
+    journal = agent.journal
+    first = _first(journal, _time(before, journal.now()))
+    count = first - journal.first()
     if count <= 0:
         return "There is nothing to remove."
-    ((at,),) = agent.journal.execute("SELECT at FROM outcome WHERE number = ?", (first,))
-    lost = (
-        '"Who leads?" and `judge` speak'
-        if page
-        else '"Did it pay?", "Who leads?" and `judge` speak'
-    )
-    stays = 'What was learned stays, and so do the sums of "Did it pay?".'
+    ((at,),) = journal.execute("SELECT at FROM outcome WHERE number = ?", (first,))
+    sums = ', and so do the sums of "Did it pay?"' if page else ""
+    lost = "" if page else '"Did it pay?", '
     return (
-        f"This removes {count:,} outcomes with their requests. "
-        f"{stays if page else 'What was learned stays.'} Afterwards "
-        f"{lost} of outcomes since {_date(at)} only, and a "
-        "recipe that takes over later learns only those. Keep an export (`tailproof log`) to judge "
-        "the rest."
+        f"This removes {count:,} outcomes with their requests. What was learned stays{sums}. "
+        f'Afterwards {lost}"Who leads?" and `judge` speak of outcomes since {_date(at)} only, and '
+        "a recipe that takes over later learns only those. Keep an export (`tailproof log`) to "
+        "judge the rest."
     )
 
 
@@ -111,7 +107,7 @@ def prune(
         states |= {} if page is None else {PAGE: page(first)}
         text = {"before": _date(end), "snapshot": first, "recipe": agent.number}
 
-        def write(read: BatchRead) -> dict[str, Any]:
+        def write(read: Batch) -> dict[str, Any]:
             removed = journal.prune(first, end)
             journal.keep_snapshots(first, states)
             journal.add_note("prune", text | removed, read.now)
@@ -146,21 +142,17 @@ def _states(agent: Agent, start: int) -> dict[int, bytes]:
     return states
 
 
-def _time(before: Any, now: float) -> float:
-    if isinstance(before, datetime):
-        return before.timestamp()
+def _time(before: str | float | datetime, now: float) -> float:
     if not isinstance(before, str):
-        return float(before)
+        return before.timestamp() if isinstance(before, datetime) else float(before)
     try:
         date = datetime.fromisoformat(before)
     except ValueError:
         try:
             return now - seconds(before)
         except ValueError:
-            raise ValueError(
-                f"before must be a date such as '2026-01-01' or an age such as '90d', got "
-                f"{before!r}"
-            ) from None
+            rule = "a date such as '2026-01-01' or an age such as '90d'"
+            raise ValueError(f"before must be {rule}, got {before!r}") from None
     return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
 
 

@@ -16,13 +16,14 @@ from typing import Any, ClassVar, Self
 from tailproof.live.journal.rows import (
     BEFORE,
     LARGE,
-    BatchRead,
+    Batch,
     ConflictError,
     Note,
     Outcome,
     Request,
     own_id,
-    seal,
+    sealed_event,
+    sealed_outcome,
 )
 from tailproof.live.journal.tables import SCHEMA, TABLES
 
@@ -34,11 +35,15 @@ _FIND = (
     " LEFT JOIN outcome o ON o.request = r.id LEFT JOIN event e ON e.request = r.id"
     " WHERE r.{key} IN ({marks}){lock}"
 )
-_OUTCOMES = (
-    "SELECT o.number, o.reward, o.why, r.arm, r.offer, r.propensity, r.shares, r.grp, r.recipe,"
-    " r.at, r.again, r.unit FROM outcome o JOIN request r ON r.id = o.request"
+_SPAN = (
+    " FROM outcome o JOIN request r ON r.id = o.request"
     " WHERE o.number >= ? AND o.number < ? ORDER BY o.number"
 )
+_OUTCOMES = (
+    "SELECT o.number, o.reward, o.why, r.arm, r.offer, r.propensity, r.shares, r.grp, r.recipe,"
+    f" r.at, r.again, r.unit{_SPAN}"
+)
+_LEARNABLE = f"SELECT o.number, o.reward, r.arm, r.offer, r.propensity{_SPAN}"
 _REQUESTED = f"INSERT INTO request VALUES ({', '.join('?' * 14)})"
 _UNIT = (
     "SELECT l.id, l.arm, l.propensity, l.shares, l.offer, l.grp"
@@ -80,8 +85,7 @@ class Journal(ABC):
     def __init__(self) -> None:
         self._set_clock(time.time())
         self._state = (
-            "SELECT COALESCE((SELECT MAX(number) + 1 FROM outcome), 0),"
-            " COALESCE((SELECT MAX(number) + 1 FROM note), 0),"
+            "SELECT (SELECT MAX(number) FROM outcome), (SELECT MAX(number) FROM note),"
             f" (SELECT MAX(id) FROM request), {self.ORDERS}, {self.CLOCK},"
             f" EXISTS (SELECT 1 FROM event WHERE request = {BEFORE})"
         )
@@ -124,17 +128,12 @@ class Journal(ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    def lock_arms(self) -> None:  # noqa: B027 (nothing to do where transactions are serial)
-        """Keep others from adding arms until the end of the transaction."""
+    def lock(self, what: str, names: Collection[str] = ()) -> None:  # noqa: B027
+        """Keep others out until the end of the transaction, unless transactions are serial.
 
-    def lock_units(self, units: Collection[str]) -> None:  # noqa: B027
-        """Keep others from deciding for the same units until the end of the transaction."""
-
-    def lock_offers(self) -> None:  # noqa: B027
-        """Keep others from deciding on offers with features until the end of the transaction."""
-
-    def _lock_schema(self) -> None:  # noqa: B027
-        """Keep others from creating tables until the end of the transaction."""
+        "schema" keeps them from making tables, "arms" from adding arms, "offers" from deciding on
+        offers with features, and "units" from deciding for the units of these names.
+        """
 
     def _set_clock(self, now: float) -> None:
         self._start = now - time.monotonic()
@@ -185,7 +184,7 @@ class Journal(ABC):
         if self._fits(self._schema()):
             return
         with self.transaction():
-            self._lock_schema()
+            self.lock("schema")
             if self._fits(self._schema()):
                 return
             for statement in TABLES:
@@ -215,12 +214,6 @@ class Journal(ABC):
         new = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
         for item in values.items():
             self.execute(f"INSERT INTO meta VALUES (?, ?) {new}", item)
-
-    def add_ignored(self, rewards: Mapping[str, tuple[int, float]]) -> None:
-        """Count rewards that are not stored, by the reason: how many, and their sum."""
-        more = "count = ignored.count + excluded.count, total = ignored.total + excluded.total"
-        sql = f"INSERT INTO ignored VALUES (?, ?, ?) ON CONFLICT (why) DO UPDATE SET {more}"
-        self.execute_many(sql, [(why, *counts) for why, counts in rewards.items()])
 
     def ignored(self) -> dict[str, tuple[int, float]]:
         """Return how many rewards were not stored, and their sum, by the reason."""
@@ -265,7 +258,7 @@ class Journal(ABC):
         return dict(self.execute(sql, (since,)))
 
     def add_arms(self, numbers: Mapping[str, int]) -> None:
-        """Store new arms; see `lock_arms`."""
+        """Store new arms; see `lock`."""
         self.execute_many("INSERT INTO arm (name, number) VALUES (?, ?)", list(numbers.items()))
 
     def offer(self, number: int) -> tuple[str, str | None]:
@@ -291,22 +284,37 @@ class Journal(ABC):
         tickets: Sequence[str] = (),
         units: Collection[str] = (),
         digests: Collection[bytes] = (),
-    ) -> BatchRead:
+    ) -> Batch:
         """Read the rows that a batch needs, with one wait for the database."""
         state, earlier = self.execute(self._state), dict[str, tuple[Any, ...]]()
         if units:
-            self.lock_units(units)
+            self.lock("units", units)
             sent = [(unit, self.execute(_UNIT, (unit, unit))) for unit in units]
             earlier = {unit: row for unit, rows in sent for row in rows}
         requests = self._requests_of(tickets) if tickets else {}
         offers = self.offer_ids(digests) if digests else {}
-        ((outcomes, notes, last, orders, now, any_gone),) = state
+        ((outcome, note, last, orders, now, any_gone),) = state
+        outcomes, notes = 0 if outcome is None else outcome + 1, 0 if note is None else note + 1
         if now:
             self._set_clock(now)
         else:
             now = self.now()
-        gone = self._gone(tickets) if any_gone and tickets else set()
-        return BatchRead(outcomes, notes, last, bool(orders), now, requests, earlier, offers, gone)
+        gone = self._gone(tickets) if any_gone and tickets else set[str]()
+        there = (outcomes, notes, last, bool(orders), now, requests, earlier, offers, gone)
+        return Batch(*there, [], [], [], [], {})
+
+    def write(self, batch: Batch) -> None:
+        """Store the rows that a batch led to; see `add_outcomes` for outcomes."""
+        if batch.asked:
+            self.add_requests(batch.asked)
+        if batch.told:
+            self.add_events(batch.told)
+        if batch.due:
+            self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", batch.due)
+        if batch.ignored:
+            more = "count = ignored.count + excluded.count, total = ignored.total + excluded.total"
+            sql = f"INSERT INTO ignored VALUES (?, ?, ?) ON CONFLICT (why) DO UPDATE SET {more}"
+            self.execute_many(sql, [(why, *counts) for why, counts in batch.ignored.items()])
 
     def _gone(self, tickets: Collection[str]) -> set[str]:
         """Return the tickets that were cancelled before they were asked for."""
@@ -336,15 +344,11 @@ class Journal(ABC):
 
     def add_events(self, rows: Sequence[tuple[int, str, float, float, int]]) -> None:
         """Store events: request, name, value, time, and 1 if it was late."""
-        sealed = [(*row, seal(*row)) for row in rows]
+        sealed = [(*row, sealed_event(*row)) for row in rows]
         self.execute_many("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", sealed)
 
-    def add_due(self, rows: Collection[tuple[float, int]]) -> None:
-        """Store when requests may have their outcome."""
-        self.execute_many("INSERT INTO due VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
-
     def remove_due(self, rows: Collection[tuple[float, int]]) -> None:
-        """Remove due rows that `add_due` stored."""
+        """Let requests be due no more."""
         self.execute_many("DELETE FROM due WHERE at = ? AND request = ?", rows)
 
     def due(self, before: float, most: int) -> list[tuple[float, Request]]:
@@ -375,7 +379,7 @@ class Journal(ABC):
         last, mark = chain if chain and chain[0] == outcomes - 1 else self.last_outcome()
         sealed = []
         for number, (request, reward, why) in enumerate(rows, last + 1):
-            mark = seal(mark, number, *request.sealed(), reward, why, at)
+            mark = sealed_outcome(mark, number, request, reward, why, at)
             sealed.append((number, request.id, reward, why, at, mark))
         self.execute_many("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)", sealed)
         self._chain = number, mark
@@ -397,6 +401,10 @@ class Journal(ABC):
     def outcomes(self, first: int, stop: int) -> list[Outcome]:
         """Return the outcomes from number `first` to before `stop`, in order."""
         return [Outcome(*row) for row in self.execute(_OUTCOMES, (first, stop))]
+
+    def learnable(self, first: int, stop: int) -> list[tuple[int, float | None, int, int, Any]]:
+        """Return number, reward, arm, offer and propensity of outcomes, as `outcomes` does."""
+        return list(self.execute(_LEARNABLE, (first, stop)))
 
     def pending(self) -> dict[int, int]:
         """Return how many requests wait for their outcome, by the numbers of their arms."""
@@ -452,7 +460,7 @@ class Journal(ABC):
         self.execute("DELETE FROM event WHERE request = ? AND at < ?", (BEFORE, end))
         self.execute(f"DELETE FROM request WHERE id IN ({span})", (first,))
         self.execute("DELETE FROM outcome WHERE number < ?", (first,))
-        self.lock_offers()
+        self.lock("offers")
         unused = "features IS NOT NULL AND id NOT IN (SELECT offer FROM request)"
         self.execute(f"DELETE FROM offer WHERE {unused}")
         counts = {"outcomes": first - was, "events": int(events)}

@@ -123,9 +123,6 @@ class Postgres(Journal):
             "COMMIT"
         )
 
-    def _lock_schema(self) -> None:
-        self.execute("SELECT pg_advisory_xact_lock(hashtext('tailproof'))")
-
     def _there(self, table: str) -> bool:
         sql = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = ? AND tablename = ?"
         ((count,),) = self.execute(sql, (self.name, table))
@@ -209,24 +206,22 @@ class Postgres(Journal):
         number, self._free = self._free[0], self._free[1:]
         return number
 
-    def lock_arms(self) -> None:
-        """Keep others from adding arms until the end of the transaction."""
-        self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
-
-    def lock_offers(self) -> None:
-        """Keep others from deciding on offers with features until the end of the transaction."""
-        self.execute("LOCK TABLE offer IN EXCLUSIVE MODE")
+    def lock(self, what: str, names: Collection[str] = ()) -> None:
+        """Keep others out until the end of the transaction; see `Journal.lock`."""
+        if what == "schema":
+            self.execute("SELECT pg_advisory_xact_lock(hashtext('tailproof'))")
+        elif what == "arms":
+            self.execute("SELECT pg_advisory_xact_lock(2, ?::int)", (self._key,))
+        elif what == "offers":
+            self.execute("LOCK TABLE offer IN EXCLUSIVE MODE")
+        for name in sorted(names):  # in one order, so that nobody waits in a circle
+            values = (f"{self.name} {name}",)
+            self.execute("SELECT pg_advisory_xact_lock(3, hashtext(?))", values)
 
     def compact(self) -> None:
         """Let the room of removed rows be used again; the server does so by itself, but later."""
         for table in ("event", "request", "due", "outcome", "offer", "snapshot"):
             self.execute(f"VACUUM {table}")
-
-    def lock_units(self, units: Collection[str]) -> None:
-        """Keep others from deciding for the same units until the end of the transaction."""
-        for unit in sorted(units):  # in one order, so that nobody waits in a circle
-            values = (f"{self.name} {unit}",)
-            self.execute("SELECT pg_advisory_xact_lock(3, hashtext(?))", values)
 
     def _schema(self) -> int:
         return int(self.meta()["schema"]) if self._there("meta") else 0

@@ -1,7 +1,10 @@
 """Rows of a journal as they are read, and the checksum of a row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import nan
+from struct import pack
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -9,13 +12,14 @@ __all__ = [
     "CANCELLED",
     "LARGE",
     "PAGE",
-    "BatchRead",
+    "Batch",
     "ConflictError",
     "Note",
     "Outcome",
     "Request",
     "own_id",
-    "seal",
+    "sealed_event",
+    "sealed_outcome",
 ]
 
 CANCELLED = "\n"
@@ -58,28 +62,17 @@ class Outcome(NamedTuple):
     unit: str | None
 
 
-class BatchRead(NamedTuple):
-    """The rows that an agent reads at the start of a transaction.
+class Batch(NamedTuple):
+    """What the acts of one transaction read at its start, and the rows that they lead to.
 
-    Attributes
-    ----------
-    outcomes, notes : int
-        How many outcomes and notes there are so far.
-    last : int or None
-        The id of the latest request.
-    orders : bool
-        Whether this transaction may number outcomes.
-    now : float
-        The time of the journal.
-    requests : dict of Request
-        The requests of the batch that exist, by ticket.
-    units : dict
-        The latest request of a unit for which the policy chose: id, arm, propensity, shares and
-        offer; all None if it had only others.
-    offers : dict
-        The ids of offers by digest.
-    gone : set of str
-        Tickets that were cancelled before they were asked for.
+    Read are the numbers of `outcomes` and `notes` so far, the id of the `last` request, whether the
+    transaction may number outcomes (`orders`), the time (`now`), the `requests` that exist by
+    ticket, for `units` the latest request that the policy or the control group decided (id, arm,
+    propensity, shares, offer and group; all None if there were only others), the ids of `offers` by
+    digest, and tickets that were cancelled before they were asked for (`gone`).
+
+    Written are rows of requests (`asked`), events (`told`) and `due` requests, the outcomes of
+    requests that are `ready`, and how many rewards are `ignored`, with their sum, by the reason.
     """
 
     outcomes: int
@@ -91,6 +84,11 @@ class BatchRead(NamedTuple):
     units: dict[str, tuple[Any, ...]]
     offers: dict[bytes, int]
     gone: set[str]
+    asked: list[tuple[Any, ...]]
+    told: list[tuple[int, str, float, float, int]]
+    due: list[tuple[float, int]]
+    ready: "list[Request]"
+    ignored: dict[str, tuple[int, float]]
 
 
 @dataclass(slots=True, eq=False)
@@ -114,21 +112,37 @@ class Request:
     why: str | None = None
     events: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
-    def sealed(self) -> tuple[Any, ...]:
-        """Return the text that the seal of its outcome covers."""
-        row = (self.id, self.ticket, self.unit, self.at, self.ends, self.recipe, self.arm)
-        events = sorted((name, *event[:2]) for name, event in self.events.items() if not event[2])
-        return (*row, self.propensity, self.group, self.again, events)
 
+def seal(chain: int, numbers: Sequence[float], texts: Sequence[str | None]) -> int:
+    """Return a checksum of a row and of the seal before it, so that `verify` notices a change.
 
-def seal(*values: Any) -> int:
-    """Return a checksum of a row, stored with it, so that `verify` notices a changed row.
-
-    >>> seal(17, 0.5, None) == seal(17, 0.5, None) != seal(17, 0.25, None)
+    >>> seal(17, [0.5], ["a", None]) == seal(17, [0.5], ["a", None]) != seal(17, [0.25], ["a"])
     True
     """
-    digest = blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    packed = pack(f"<q{len(numbers)}d", chain, *numbers)
+    digest = blake2b(packed + repr(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
+
+
+def sealed_event(request: int, name: str, value: float, at: float, late: int) -> int:
+    """Return the seal of an event."""
+    return seal(0, (request, value, at, late), [name])
+
+
+def sealed_outcome(
+    chain: int, number: int, request: Request, reward: float | None, why: str, at: float
+) -> int:
+    """Return the seal of an outcome, its request and the events that were not late."""
+    share = nan if request.propensity is None else request.propensity
+    counted = nan if reward is None else reward
+    numbers = [number, request.id, request.at, request.ends, request.recipe, request.arm, share]
+    numbers += (request.again, counted, at)
+    texts = [request.ticket, request.unit, request.group, why]
+    for name, (value, told, late) in sorted(request.events.items()):
+        if not late:
+            numbers += (value, told)
+            texts.append(name)
+    return seal(chain, numbers, texts)
 
 
 def own_id(ticket: str) -> int | None:

@@ -43,7 +43,7 @@ class SQLite(Journal):
     --------
     >>> journal = SQLite(":memory:")
     >>> journal.meta()
-    {'schema': '3'}
+    {'schema': '4'}
     """
 
     def __init__(self, path: str | Path, *, durable: bool = True, make: bool = True) -> None:

@@ -2,8 +2,8 @@
 
 __all__ = ["SCHEMA", "TABLES"]
 
-SCHEMA = 3
-"""tailproof 0.2 wrote 1, 0.3 wrote 2."""
+SCHEMA = 4
+"""tailproof 0.2 wrote 1, 0.3 wrote 2; 3 was never released."""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE recipe (number INTEGER PRIMARY KEY, policy TEXT NOT NULL, rules TEXT NOT NULL,"
