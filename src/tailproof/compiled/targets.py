@@ -21,11 +21,12 @@ import numpy as np
 
 from tailproof.extras import import_extra
 
-__all__ = ["Bound", "Target", "bind", "compile_for", "numpy_of_numba"]
+__all__ = ["Bound", "Target", "bind", "compile_for", "lent", "numpy_of_numba"]
 
 Target = Literal["cores", "gpu", "python"]
 """What to compile for; "python" compiles nothing, so that a test can step through."""
-_ROOM = __name__.rpartition(".")[0]
+_INSIDE_LOOPS = f"{__name__.rpartition('.')[0]}.elementary"
+"""The file of functions without which a loop would call, and so compute one number at a time."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,26 @@ def numpy_of_numba() -> Iterator[None]:
             delattr(np, "row_stack")
 
 
+@cache
+def lent() -> Any:
+    """Return compiled code that makes an array whose slices count no references.
+
+    Numba counts the slices of an array by atomic operations, which take longer than a sum over ten
+    numbers. Whoever lends the array keeps it.
+    """
+    numba = import_extra("numba.extending", "compiled", "the engine")
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.return_type)(context, builder, arguments[0])
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+
+    def lend(typing: Any, array: Any) -> Any:
+        return array(array), code
+
+    return numba.intrinsic(lend)
+
+
 _LOCK = RLock()
 Numbers = tuple[tuple[str, Any], ...]
 
@@ -102,7 +123,7 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
     inside = {
         name: function.__globals__[name]
         for name in _names(function)
-        if _is_code(function.__globals__.get(name))
+        if name not in filled and _is_code(function.__globals__.get(name))
     } | {name: thing for name, thing in filled.items() if _is_code(thing)}
     parts = {
         name: _compiled(target, part, _used(part, tuple(passed.items())))
@@ -123,7 +144,8 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
     copy.__qualname__ = f"{function.__name__}_{_digest(copy, tree, parts)}"
     # Without fast-math flags: infinities are legitimate here, and a path is to be the same bits
     # on any number of cores.
-    inner = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    inner = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": not entry}
+    inner["forceinline"] = function.__module__ == _INSIDE_LOOPS
     return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry, **inner)
 
 
