@@ -24,7 +24,7 @@ from tailproof.compiled import (
 from tailproof.compiled.filters import filtered
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
-from tailproof.compiled.targets import Bound, Target, bind, compile_for, lent, numpy_of_numba
+from tailproof.compiled.targets import Bound, Target, apart, bind, compile_for, lent, numpy_of_numba
 from tailproof.compiled.tuned import auto_filtered
 from tailproof.compiled.worlds import World, world_of
 from tailproof.environments.linear import Bandit
@@ -68,6 +68,10 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
 """The policies that have a compiled form, alone and in `tailproof.Filtered`."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
 _LANES = 8  # numbers that a core with AVX-512 adds at a time
+_1D, _2D, _BITS = "float64[::1]", "float64[:, ::1]", "uint64[::1]"
+_INDEX = f"void({_1D}, {_1D}, {_2D}, int64, {_BITS}, {_1D}, {_1D})"
+_LEARN = f"void({_1D}, {_1D}, {_2D}, int64, {_1D}, int64, {_1D})"
+"""The signatures of `Form.index` and `Form.learn`."""
 _THREADS = 64  # of a block: two warps, so that each thread has the most registers
 
 
@@ -143,11 +147,11 @@ class Game:
         played = bind(
             loop.play,
             start=form.start,
-            index=form.index,
+            index=apart(form.index, _INDEX) if form.large else form.index,
             begin=world.begin,
             renew=world.renew,
             move=world.move,
-            learn=form.learn,
+            learn=apart(form.learn, _LEARN) if form.large else form.learn,
             miss=bind(loop.miss, estimate=form.estimate or none_to_estimate),
             pay=bind(loop.pay, draw=world.draw),
         )

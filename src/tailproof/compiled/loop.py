@@ -191,7 +191,7 @@ def on_cores(
     choices, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
     s, work, values = np.empty(STATE), np.empty(WORK), np.empty(WIDTH)
     theta, estimated = np.empty((DIM, 1)), np.empty(DIM)
-    offers, locations = np.empty(OFFERS), np.empty(WIDTH)
+    offers, locations = np.zeros(OFFERS), np.empty(WIDTH)  # vectors of no arm are finite, too
     y, late = np.empty(PULLS), np.empty(LATE)
     own = (choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late)
     each_path(first, shared, (regret, error), own)

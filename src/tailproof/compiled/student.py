@@ -11,6 +11,7 @@ from tailproof.compiled.elementary import expm1_to_500, log1p_from_0
 from tailproof.compiled.forms import Form, Sizes
 from tailproof.compiled.streams import Words, uniform
 from tailproof.compiled.student_fit import fit
+from tailproof.compiled.student_modes import look_for_modes
 from tailproof.compiled.student_parts import (
     ALARM,
     ANCHOR,
@@ -65,7 +66,7 @@ from tailproof.compiled.student_parts import (
     measure,
     relative_variance,
 )
-from tailproof.compiled.targets import bind
+from tailproof.compiled.targets import apart, bind
 from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
 from tailproof.typing import Array
 
@@ -99,10 +100,17 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
     )  # fmt: skip
     numbers = {**state, **work, "SIZE": e, "ROOM": room}
     index = random_index if policy.random else greedy_index
+    of_pulls = "void(float64[::1], int64, int64, float64[::1])"
+    large_fit = apart(fit, of_pulls, look_for_modes=apart(look_for_modes, of_pulls))
     return Form(
         bind(start, **numbers),
         bind(index, **numbers),
-        bind(learn, **numbers),
+        bind(
+            learn,
+            **numbers,
+            fit=large_fit,
+            watch=apart(watch, "void(float64[::1], int64, float64[::1])"),
+        ),
         (policy.bonus**2,),
         state=state["STATE"],
         work=work["WORK"],
