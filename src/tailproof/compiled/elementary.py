@@ -1,11 +1,12 @@
 """Logarithms and exponentials as plain sums, so that a loop over arms computes several at a time.
 
-Calls of a library would end such a loop. Results are within a few roundings of the exact ones.
+Calls would end such a loop, so cores have these functions inside it. Results are within a few
+roundings of the exact ones.
 """
 
 import math
 
-__all__ = ["exp_within_40", "expm1_to_500", "log1p_from_0"]
+__all__ = ["exp_within_40", "expm1_to_500", "lean_to_variance", "log1p_from_0", "squared_reach"]
 
 _LOG_2 = math.log(2)
 _PER_LOG_2 = 1 / _LOG_2
@@ -101,3 +102,13 @@ def log1p_from_0(x: float) -> float:
     high = 1 / 13 + z * (1 / 15 + z * (1 / 17 + z * (1 / 19 + z * (1 / 21 + z / 23))))
     series = 1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z * (1 / 11 + z * high))))
     return n * _LOG_2 + (2.0 * f * (1.0 + z * series) + lost)
+
+
+def lean_to_variance(log: float) -> float:
+    """Return a² = exp(2 ln a) of LinStudentUCB, within bounds."""
+    return exp_within_40(min(max(2.0 * log, -40.0), 40.0))
+
+
+def squared_reach(log: float, df: float) -> float:
+    """Return n (exp(2L/n) − 1), where Student's t has fallen by exp(−L)."""
+    return df * expm1_to_500(min(2.0 * log / df, 500.0))

@@ -7,7 +7,7 @@ Cholesky's factor.
 
 import math
 
-from tailproof.compiled.elementary import expm1_to_500, log1p_from_0
+from tailproof.compiled.elementary import lean_to_variance, log1p_from_0, squared_reach
 from tailproof.compiled.forms import Form, Sizes
 from tailproof.compiled.streams import Words, uniform
 from tailproof.compiled.student_fit import fit
@@ -62,7 +62,6 @@ from tailproof.compiled.student_parts import (
     discard,
     fold,
     layout,
-    lean_to_variance,
     measure,
     relative_variance,
 )
@@ -160,10 +159,6 @@ def predict(s: Array, offers: Array, means: Array, work: Array) -> None:
             work[VARIANCE + k] += (offers[i, k] - s[ANCHOR + i]) * s[LEAN + i]
     for k in range(width):
         work[VARIANCE + k] = lean_to_variance(work[VARIANCE + k])
-
-
-def squared_reach(log: float, df: float) -> float:
-    return df * expm1_to_500(min(2.0 * log / df, 500.0))
 
 
 def middles(offers: Array, out: Array) -> None:

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tailproof.compiled.elementary import exp_within_40
+from tailproof.compiled.elementary import lean_to_variance
 from tailproof.policies.state import student_fit
 from tailproof.policies.state.student_law import (
     INFORMATION as INFORMATION_OF_SCALE,
@@ -35,11 +35,6 @@ NU = tuple(float(nu) for nu in SHAPES)
 HEIGHT = tuple(float(x) for x in LOG_HEIGHT)
 FISHER = tuple(float(x) for x in INFORMATION_OF_SCALE)
 FIRST_LEAN, EQUAL, ALARM = student_fit._FIRST_LEAN, student_fit._EQUAL, student_fit._ALARM
-
-
-def lean_to_variance(log: float) -> float:
-    """Return a² = exp(2 ln a), within bounds."""
-    return exp_within_40(min(max(2.0 * log, -40.0), 40.0))
 
 
 def relative_variance(s: Array, n: int) -> float:
