@@ -73,6 +73,14 @@ def test_a_path_has_the_same_bits_on_cores_in_the_simulator_and_in_python(tmp_pa
             np.testing.assert_array_equal(cores[name], python[name])
 
 
+@pytest.mark.slow
+def test_parts_that_are_compiled_apart_give_the_same_bits() -> None:
+    bandit = environments.neutral(noise.Cauchy(), arms=5, dim=3, fresh=False)
+    game = Game(LinStudentUCB(room=6), bandit, "it", horizon=70, marks=(20, 70))
+    for cores, python in zip(game.play(1, 2, "cores"), game.play(1, 2, "python"), strict=True):
+        np.testing.assert_array_equal(cores, python)
+
+
 def _named(code: Any, found: dict[str, Any]) -> dict[str, Any]:
     """Collect compiled functions by name, with those that they call; a name has one function."""
     known = found.setdefault(code.py_func.__qualname__, code)

@@ -24,7 +24,7 @@ from tailproof.compiled import (
 from tailproof.compiled.filters import filtered
 from tailproof.compiled.forms import Form, Sizes, none_to_estimate
 from tailproof.compiled.streams import stream_keys
-from tailproof.compiled.targets import Bound, Target, bind, compile_for, numpy_of_numba
+from tailproof.compiled.targets import Bound, Target, apart, bind, compile_for, lent, numpy_of_numba
 from tailproof.compiled.tuned import auto_filtered
 from tailproof.compiled.worlds import World, world_of
 from tailproof.environments.linear import Bandit
@@ -68,6 +68,10 @@ FORMS: dict[type[Policy[Any]], Callable[[Any, Sizes], Form]] = {
 """The policies that have a compiled form, alone and in `tailproof.Filtered`."""
 _MOST_LOCAL = 2**16  # floats that a thread of a GPU may keep: 512 kB
 _LANES = 8  # numbers that a core with AVX-512 adds at a time
+_1D, _2D, _BITS = "float64[::1]", "float64[:, ::1]", "uint64[::1]"
+_INDEX = f"void({_1D}, {_1D}, {_2D}, int64, {_BITS}, {_1D}, {_1D})"
+_LEARN = f"void({_1D}, {_1D}, {_2D}, int64, {_1D}, int64, {_1D})"
+"""The signatures of `Form.index` and `Form.learn`."""
 _THREADS = 64  # of a block: two warps, so that each thread has the most registers
 
 
@@ -135,25 +139,28 @@ class Game:
             )
         return world
 
-    def tree(self, loop_over: Callable[..., None]) -> Bound:
-        """Return the loop over paths with all its placeholders filled."""
+    def tree(self, loop_over: Callable[..., None], **more: Any) -> Bound:
+        """Return the loop over paths with all its placeholders filled, and `more` of the cores'."""
         form, world = self.form, self.world
         lanes = _LANES if loop_over is loop.on_cores else 1
         width = -(-world.arms // lanes) * lanes
         played = bind(
             loop.play,
             start=form.start,
-            index=form.index,
+            index=apart(form.index, _INDEX) if form.large else form.index,
             begin=world.begin,
             renew=world.renew,
             move=world.move,
-            learn=form.learn,
+            learn=apart(form.learn, _LEARN) if form.large else form.learn,
             miss=bind(loop.miss, estimate=form.estimate or none_to_estimate),
             pay=bind(loop.pay, draw=world.draw),
         )
+        inside = {"play": played}
+        if loop_over is loop.on_cores:
+            inside = {"each_path": bind(loop.each_path, **inside, **more)}
         return bind(
             loop_over,
-            play=played,
+            **inside,
             ARMS=world.arms,
             DIM=world.dim,
             WIDTH=width,
@@ -172,7 +179,7 @@ class Game:
     @cached_property
     def on_cores(self) -> Any:
         """The compiled loop over paths, built once, since its tree of functions is large."""
-        return compile_for("cores", self.tree(loop.on_cores), entry=True)
+        return compile_for("cores", self.tree(loop.on_cores, lend=lent()), entry=True)
 
     @cached_property
     def inputs(self) -> tuple[Any, ...]:

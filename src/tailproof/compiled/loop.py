@@ -16,6 +16,13 @@ ARMS, DIM, WIDTH, OFFERS, STATE, WORK, PULLS, LATE = 1, 1, 1, (1, 1), 1, 1, 1, 1
 FRESH, PAYS_LOCATION, ESTIMATES, MORE_ROWS = False, True, False, False
 cuda: Any = None
 """A placeholder: the module of Numba."""
+
+
+def lend(array: Array) -> Array:
+    """Return an array whose slices count no references; a placeholder where they do count them."""
+    return array
+
+
 _HORIZON, _COST, _DELAY = range(3)  # places of plan
 _OFFSET = 4  # place in w
 
@@ -184,11 +191,21 @@ def on_cores(
     choices, g, noise = np.empty(2, np.uint64), np.empty(2, np.uint64), np.empty(2, np.uint64)
     s, work, values = np.empty(STATE), np.empty(WORK), np.empty(WIDTH)
     theta, estimated = np.empty((DIM, 1)), np.empty(DIM)
-    offers, locations = np.empty(OFFERS), np.empty(WIDTH)
+    offers, locations = np.zeros(OFFERS), np.empty(WIDTH)  # vectors of no arm are finite, too
     y, late = np.empty(PULLS), np.empty(LATE)
-    room = (choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late)
-    for at in range(regret.shape[0]):
-        play(first + at, at, shared, (regret, error), room)
+    own = (choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late)
+    each_path(first, shared, (regret, error), own)
+
+
+def each_path(first: int, shared: Any, results: Any, own: Any) -> None:
+    """Play the paths from `first` on in the arrays that the caller owns."""
+    choices, g, noise, s, work, values, theta, estimated, offers, locations, y, late = own
+    room = (
+        lend(choices), lend(g), lend(noise), lend(s), lend(work), lend(values), lend(theta),
+        lend(estimated), lend(offers), lend(locations), lend(y), lend(late),
+    )  # fmt: skip
+    for at in range(results[0].shape[0]):
+        play(first + at, at, shared, results, room)
 
 
 def on_gpu(

@@ -7,9 +7,11 @@ Cholesky's factor.
 
 import math
 
+from tailproof.compiled.elementary import lean_to_variance, log1p_from_0, squared_reach
 from tailproof.compiled.forms import Form, Sizes
 from tailproof.compiled.streams import Words, uniform
 from tailproof.compiled.student_fit import fit
+from tailproof.compiled.student_modes import look_for_modes
 from tailproof.compiled.student_parts import (
     ALARM,
     ANCHOR,
@@ -60,12 +62,10 @@ from tailproof.compiled.student_parts import (
     discard,
     fold,
     layout,
-    lean_to_variance,
     measure,
-    project,
     relative_variance,
 )
-from tailproof.compiled.targets import bind
+from tailproof.compiled.targets import apart, bind
 from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
 from tailproof.typing import Array
 
@@ -94,14 +94,22 @@ def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
     work = layout(
         RESIDUAL=rows, LEVERAGE=rows, VARIANCE=rows, U=rows, ORDER=rows, MATRIX=m * m,
         NEW=m * (m + 1), VECTOR=2 * m, CLIMB=m, NEXT_SCALES=COUNT, OLD_SCALES=COUNT, OLD_LEAN=d,
-        NEXT_SCORING=COUNT * z, SHIFT=COUNT, FOLDED=rows, FITS=4 * (e + 4), STARTS=2 * e, WORK=0,
+        NEXT_SCORING=COUNT * z, SHIFT=COUNT, FOLDED=rows, FITS=4 * (e + 4), STARTS=2 * e,
+        LINE=rows, WEIGHT=rows, PARTS=rows, CENTRED=z * room, MOVED=z, WORK=0,
     )  # fmt: skip
     numbers = {**state, **work, "SIZE": e, "ROOM": room}
     index = random_index if policy.random else greedy_index
+    of_pulls = "void(float64[::1], int64, int64, float64[::1])"
+    large_fit = apart(fit, of_pulls, look_for_modes=apart(look_for_modes, of_pulls))
     return Form(
         bind(start, **numbers),
         bind(index, **numbers),
-        bind(learn, **numbers),
+        bind(
+            learn,
+            **numbers,
+            fit=large_fit,
+            watch=apart(watch, "void(float64[::1], int64, float64[::1])"),
+        ),
         (policy.bonus**2,),
         state=state["STATE"],
         work=work["WORK"],
@@ -119,9 +127,9 @@ def start(s: Array, p: Array) -> None:
     s[PENALTY], s[SLOPE], s[INFLATION], s[EARLIER_SCALE] = 1.0, 1.0, 1.0, 1.0
     s[LEAN_VARIANCE] = FIRST_LEAN * FIRST_LEAN
     s[SIZES], s[SIZES + 1] = float(DIM), float(SIZE)
-    for n in range(ROOM):
-        for i in range(DIM, SIZE):
-            s[CONTEXTS + n * SIZE + i] = 1.0
+    for i in range(DIM, SIZE):
+        for n in range(ROOM):
+            s[CONTEXTS + i * ROOM + n] = 1.0
 
 
 def estimate(s: Array, p: Array, values: Array) -> None:
@@ -149,12 +157,8 @@ def predict(s: Array, offers: Array, means: Array, work: Array) -> None:
     for i in range(DIM):
         for k in range(width):
             work[VARIANCE + k] += (offers[i, k] - s[ANCHOR + i]) * s[LEAN + i]
-    for k in range(ARMS):
+    for k in range(width):
         work[VARIANCE + k] = lean_to_variance(work[VARIANCE + k])
-
-
-def squared_reach(log: float, df: float) -> float:
-    return df * math.expm1(min(2.0 * log / df, 500.0))
 
 
 def middles(offers: Array, out: Array) -> None:
@@ -173,7 +177,7 @@ def prior_width(s: Array, offers: Array, out: Array, middle: Array) -> None:
     middles(offers, middle)
     for k in range(offers.shape[1]):
         out[k] = 0.0
-    for i in range(DIM):
+    for i in range(int(s[SIZES])):
         if s[SPREAD + i] > 0.0:
             scale = 1.0 / s[SPREAD + i]
             for k in range(offers.shape[1]):
@@ -192,23 +196,26 @@ def widths(
     nu, slope, total, most_share = NU[shape], s[SLOPE], 0.0, 0.0
     for k in range(ARMS):
         total += work[VARIANCE + k]
-    for k in range(ARMS):
+    width = offers.shape[1]
+    for k in range(width):
         narrow = max(slope * work[LEVERAGE + k], 1e-300)
         work[RESIDUAL + k] = (t + 1.0) * ARMS / SIZE * narrow / total
+    for k in range(ARMS):
         most_share = max(most_share, work[RESIDUAL + k])
     if s[RENEWAL] >= 0.5 and most_share <= ARMS and not always:
         return True
-    room = work[ORDER : ORDER + offers.shape[1]]
+    room = work[ORDER : ORDER + width]
     prior_width(s, offers, room, work[CLIMB : CLIMB + DIM])
     most = squared_reach(p[0] * math.log1p((t + 1.0) / SIZE), float(DIM))
     scale = s[SCALES + shape]
-    for k in range(ARMS):
+    inflation = s[INFLATION]
+    for k in range(width):
         square = work[LEVERAGE + k]
         narrow = max(slope * square, 1e-300)
-        log = p[0] * math.log1p(work[RESIDUAL + k])
+        log = p[0] * log1p_from_0(work[RESIDUAL + k])
         reach = square * squared_reach(log, nu * (work[VARIANCE + k] / narrow + 1.0) / 2.0)
         reach = max(2.0 * square * log, min(reach, most * work[ORDER + k]))
-        work[U + k] = scale * math.sqrt(s[INFLATION] * reach)
+        work[U + k] = scale * math.sqrt(inflation * reach)
     return False
 
 
@@ -245,7 +252,7 @@ def learn(s: Array, p: Array, offers: Array, k: int, y: Array, t: int, work: Arr
     track_offers(s, offers, k, t + 1, work)
     kept = int(s[KEPT])
     for i in range(DIM):
-        s[CONTEXTS + kept * SIZE + i] = offers[i, k]
+        s[CONTEXTS + i * ROOM + kept] = offers[i, k]
     s[REWARDS + kept] = reward
     s[KEPT] = kept + 1.0
     take_step(s, kept, reward - s[ORIGIN], work)
@@ -279,7 +286,15 @@ def track_offers(s: Array, offers: Array, chosen: int, t: int, work: Array) -> N
 
 def take_step(s: Array, n: int, y: float, work: Array) -> None:
     block, row = s[BLOCK : BLOCK + SIZE * (SIZE + 1)], work[NEW : NEW + SIZE + 1]
-    leverage = project(s, n, block, row)
+    for j in range(SIZE + 1):
+        row[j] = 0.0
+    for i in range(SIZE):
+        x = s[CONTEXTS + i * ROOM + n]
+        for j in range(SIZE + 1):
+            row[j] += x * block[i * (SIZE + 1) + j]
+    leverage = 0.0
+    for j in range(SIZE):
+        leverage += row[j] * row[j]
     nu, scale = NU[int(s[SHAPE])], s[SCALES + int(s[SHAPE])]
     residual, variance = y - row[SIZE], relative_variance(s, n)
     if s[GAP] > 0.0:
@@ -313,8 +328,8 @@ def watch(s: Array, n: int, work: Array) -> None:
     largest = 8
     while 2 * largest <= recent:
         largest *= 2
-    fold(s, n - largest, n, work)
-    measure(s, n - largest, n, work)
+    fold(s, n, work)
+    measure(s, n, work)
     shape = int(s[SHAPE])
     nu, loud = NU[shape], s[SCALES + shape] > 2.0 * s[FLOOR]
     p, total, size, changed, top = nu / (nu + 1.0), 0.0, 8, 0, ALARM

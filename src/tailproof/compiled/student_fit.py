@@ -2,12 +2,13 @@
 
 import math
 
-from tailproof.compiled.sorting import middle_of, sort_pairs, sort_up_to
+from tailproof.compiled.sorting import median_of, select, sort_pairs, sort_up_to
 from tailproof.compiled.student_modes import look_for_modes
 from tailproof.compiled.student_parts import (
     ANCHOR,
     BLOCK,
     CENTRE,
+    CENTRED,
     CLIMB,
     CONTEXTS,
     COUNT,
@@ -27,8 +28,10 @@ from tailproof.compiled.student_parts import (
     LEAN,
     LEAN_VARIANCE,
     LEVERAGE,
+    LINE,
     LOG_LIKELIHOOD,
     MATRIX,
+    MOVED,
     NEW,
     NEXT_SCALES,
     NEXT_SCORING,
@@ -52,7 +55,9 @@ from tailproof.compiled.student_parts import (
     SUMS,
     VARIANCE,
     VECTOR,
+    WEIGHT,
     U,
+    add_moments,
     add_prior,
     discard,
     fold,
@@ -64,8 +69,10 @@ from tailproof.compiled.student_parts import (
     place,
     prior_size,
     prior_spread,
+    product_of,
     project,
-    scored,
+    score,
+    sum_of,
 )
 from tailproof.typing import Array
 
@@ -79,11 +86,11 @@ def fit(s: Array, n: int, t: int, work: Array) -> None:
     if young:  # nothing is discarded yet
         move_origin(s, n, work)
     look_for_modes(s, n, t, work)
-    fold(s, 0, n, work)
+    fold(s, n, work)
     if young:
         try_median(s, n, work)
         try_least_squares(s, n, work)
-        fold(s, 0, n, work)
+        fold(s, n, work)
     for j in range(COUNT):
         work[OLD_SCALES + j] = s[SCALES + j]
     for i in range(dim):
@@ -93,8 +100,9 @@ def fit(s: Array, n: int, t: int, work: Array) -> None:
     for j in range(COUNT):
         work[NEXT_SCALES + j] = s[SCALES + j]
     resolution = half_resolution(s, n, work)
+    move_lean(s, work)
     for _ in range(2):
-        measure(s, 0, n, work)
+        measure(s, n, work)
         set_floor(s, n, resolution, work)
         fit_scales(s, n, work)
         weigh(s, n, work)
@@ -130,9 +138,9 @@ def fit_scales(s: Array, n: int, work: Array) -> None:
     for j in range(COUNT):
         scale = work[NEXT_SCALES + j]
         for _ in range(2):  # Fisher scoring for ln s, by at most a factor e per step
-            excess, ratio = move_scoring(s, j, scale, work), now / scale
-            for i in range(n):
-                excess += scored(min(ratio * ratio * work[U + i], 1e200), NU[j])
+            ratio = now / scale
+            score(work, n, ratio * ratio, NU[j])
+            excess = move_scoring(s, j, scale, work) + sum_of(work, LINE, n)
             step = min(max(excess / (count * FISHER[j]), -1.0), 1.0)
             scale = max(scale * math.exp(step), s[FLOOR])
         work[NEXT_SCALES + j] = scale
@@ -149,26 +157,33 @@ def fit_scales(s: Array, n: int, work: Array) -> None:
     s[SHAPE] = float(likeliest)
 
 
+def move_lean(s: Array, work: Array) -> None:
+    """Write by how much the step in γ moves the score of the discarded pulls to MOVED."""
+    z = int(s[SIZES]) + 1
+    for i in range(z):
+        work[MOVED + i] = 0.0
+    for k in range(z - 1):
+        step = s[LEAN + k] - work[OLD_LEAN + k]
+        for i in range(z):
+            work[MOVED + i] += step * s[DESIGN + k * z + i]
+
+
 def move_scoring(s: Array, j: int, scale: float, work: Array) -> float:
     """Write the score of the discarded pulls at the present (γ, ln s); return the score of ln s."""
     dim = int(s[SIZES])
-    z, shift = dim + 1, 0.0
-    for i in range(dim):
-        work[VECTOR + i] = s[LEAN + i] - work[OLD_LEAN + i]
-    work[VECTOR + dim] = math.log(scale / work[OLD_SCALES + j])
+    z, shift, log = dim + 1, 0.0, math.log(scale / work[OLD_SCALES + j])
     for i in range(z):
-        moved = 0.0
-        for k in range(z):
-            moved += work[VECTOR + k] * s[DESIGN + k * z + i]
-        score = s[SCORING + j * z + i] - FISHER[j] * moved
-        work[NEXT_SCORING + j * z + i] = score
-        shift += work[VECTOR + i] * (s[SCORING + j * z + i] + score)
+        moved = work[MOVED + i] + log * s[DESIGN + dim * z + i]
+        now = s[SCORING + j * z + i] - FISHER[j] * moved
+        work[NEXT_SCORING + j * z + i] = now
+        step = s[LEAN + i] - work[OLD_LEAN + i] if i < dim else log
+        shift += step * (s[SCORING + j * z + i] + now)
     work[SHIFT + j] = shift / 2.0
     return work[NEXT_SCORING + j * z + dim]
 
 
 def weigh(s: Array, n: int, work: Array) -> None:
-    """Write the weights over a² to ORDER, and update J and κ."""
+    """Write the weights over a² to WEIGHT, and update J and κ."""
     nu = NU[int(s[SHAPE])]
     slope, total, square = s[SUMS], s[SUMS + 1], s[SUMS + 2]
     for i in range(n):
@@ -177,7 +192,7 @@ def weigh(s: Array, n: int, work: Array) -> None:
         slope += w * (nu - u) / (nu + u)
         total += w
         square += w * w * u
-        work[ORDER + i] = w / work[VARIANCE + i]
+        work[WEIGHT + i] = w / work[VARIANCE + i]
     slope = min(max(slope / total, 0.25), 1.0)
     s[SLOPE] = max(slope, 0.5)
     s[INFLATION] = max(square / total * s[SLOPE] / (slope * slope), 0.25)
@@ -244,8 +259,7 @@ def move_origin(s: Array, n: int, work: Array) -> None:
         sample = work[ORDER : ORDER + n]
         for i in range(n):
             sample[i] = s[REWARDS + i]
-        sort_up_to(sample, n)
-        moved = sample[(n - 1) // 2] - s[ORIGIN]
+        moved = select(sample, n, (n - 1) // 2) - s[ORIGIN]
         s[ORIGIN] += moved
         s[BLOCK + size * (size + 1) - 1] -= moved
 
@@ -256,17 +270,15 @@ def try_median(s: Array, n: int, work: Array) -> None:
     sample, off = work[ORDER : ORDER + n], work[U : U + n]
     for i in range(n):
         sample[i] = work[FOLDED + i]
-    sort_up_to(sample, n)
-    middle = middle_of(sample, n) if dim < size else 0.0
+    middle, most = median_of(sample, n) if dim < size else 0.0, 0.0
     for i in range(n):
         off[i] = abs(work[FOLDED + i] - middle)
-    sort_up_to(off, n)
-    half, most = middle_of(off, n), off[n - 1]
+        most = max(most, off[i])
+    half = median_of(off, n)
     if n > 3:
         for i in range(n):
             sample[i] = abs(work[FOLDED + i] - location(s, i))
-        sort_up_to(sample, n)
-        if not middle_of(sample, n) > max(2.0 * half, s[SCALES + int(s[SHAPE])] / 2.0):
+        if not median_of(sample, n) > max(2.0 * half, s[SCALES + int(s[SHAPE])] / 2.0):
             return
     scale = half if half > 0.0 else 1e-3 * most
     scale = max(scale, max(1e-14 * abs(s[ORIGIN] + middle), 1e-100))
@@ -287,21 +299,19 @@ def gram(s: Array, n: int, penalty: float, work: Array) -> None:
     size = int(s[SIZES + 1])
     for i in range(size * size):
         work[MATRIX + i] = 0.0
-    for i in range(size):
-        work[CLIMB + i] = 0.0
+    contexts = s[CONTEXTS : CONTEXTS + size * ROOM]
     for k in range(n):
-        at, y = CONTEXTS + k * size, work[FOLDED + k]
-        for i in range(size):
-            work[CLIMB + i] += y * s[at + i]
-            for j in range(size):
-                work[MATRIX + i * size + j] += s[at + i] * s[at + j]
+        work[WEIGHT + k] = 1.0
+    add_moments(contexts, size, n, work[MATRIX : MATRIX + size * size], work)
+    for i in range(size):
+        work[CLIMB + i] = product_of(work, FOLDED, contexts, i * ROOM, n, work)
     add_prior(s, penalty, work[MATRIX : MATRIX + size * size])
 
 
 def try_least_squares(s: Array, n: int, work: Array) -> None:
     """Start from least squares where normal noise around it is likelier than the fit."""
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
-    measure(s, 0, n, work)
+    measure(s, n, work)
     shape, last = int(s[SHAPE]), COUNT - 1
     now, gain, logs = s[SCALES + shape], 0.0, 0.0
     for i in range(n):
@@ -309,18 +319,17 @@ def try_least_squares(s: Array, n: int, work: Array) -> None:
         logs += math.log(work[VARIANCE + i])
     gain = (NU[shape] + 1.0) / 2.0 * gain - n * HEIGHT[shape] + logs / 2.0
     gram(s, n, s[PENALTY], work)
-    block, row = work[NEW : NEW + size * (size + 1)], work[VECTOR : VECTOR + size + 1]
+    block = work[NEW : NEW + size * (size + 1)]
     inverse_root(work[MATRIX : MATRIX + size * size], size, block, size + 1)
     for i in range(size):
         block[i * (size + 1) + size] = 0.0
     add_covariance_times(block, size, size + 1, work)
+    project(s, n, block, work)
     free, square = float(n), 0.0
     for i in range(n):
-        leverage = project(s, i, block, row)
-        residual = work[FOLDED + i] - row[size]
-        work[LEVERAGE + i], work[RESIDUAL + i] = leverage, residual
-        free -= leverage
-        square += residual * residual
+        work[RESIDUAL + i] = work[FOLDED + i] - work[LINE + i]
+        free -= work[LEVERAGE + i]
+        square += work[RESIDUAL + i] * work[RESIDUAL + i]
     scale = max(math.sqrt(square / max(free, 1e-9)), 1e-100)
     tails = 0.0
     for i in range(n):
@@ -338,21 +347,21 @@ def try_least_squares(s: Array, n: int, work: Array) -> None:
 def update_lean(s: Array, n: int, work: Array) -> None:
     """Update γ and ln s by a step of Fisher scoring, and τ² by MacKay's fixed point."""
     dim = int(s[SIZES])
-    measure(s, 0, n, work)
+    measure(s, n, work)
     z, shape = dim + 1, int(s[SHAPE])
     matrix = work[MATRIX : MATRIX + z * z]
     for i in range(z):
         work[CLIMB + i] = s[SCORING + shape * z + i]
         for j in range(z):
             matrix[i * z + j] = s[DESIGN + i * z + j]
-    row = work[VECTOR : VECTOR + z]
+    centred = work[CENTRED : CENTRED + z * ROOM]
+    place(s, n, work)
+    score(work, n, 1.0, NU[shape])
+    for i in range(z):
+        work[CLIMB + i] += product_of(work, LINE, centred, i * ROOM, n, work)
     for k in range(n):
-        place(s, k, row)
-        score = scored(min(work[U + k], 1e200), NU[shape])
-        for i in range(z):
-            work[CLIMB + i] += score * row[i]
-            for j in range(z):
-                matrix[i * z + j] += row[i] * row[j]
+        work[WEIGHT + k] = 1.0
+    add_moments(centred, z, n, matrix, work)
     for i in range(z * z):
         matrix[i] *= FISHER[shape]
     for i in range(dim):
@@ -364,7 +373,7 @@ def update_lean(s: Array, n: int, work: Array) -> None:
     for i in range(z):
         root[i * (z + 1) + z] = 0.0
     add_covariance_times(root, z, z + 1, work)
-    take_lean(s, n, root, row)
+    take_lean(s, n, root, work)
 
 
 def lean_unit(s: Array, i: int) -> float:
@@ -372,16 +381,18 @@ def lean_unit(s: Array, i: int) -> float:
     return dim * max(s[SPREAD + i], 1e-8 * s[ANCHOR + i] * s[ANCHOR + i] + 1e-200)
 
 
-def take_lean(s: Array, n: int, root: Array, row: Array) -> None:
+def take_lean(s: Array, n: int, root: Array, work: Array) -> None:
     """Take a step in (γ, ln s), which is the last column of `root`, and update τ²."""
     dim = int(s[SIZES])
     z, longest = dim + 1, 1.0
     for k in range(n):
-        along = 0.0
-        place(s, k, row)
-        for i in range(z):
-            along += row[i] * root[i * (z + 1) + z]
-        longest = max(longest, abs(along))
+        work[LINE + k] = root[dim * (z + 1) + z]
+    for i in range(dim):
+        step = root[i * (z + 1) + z]
+        for k in range(n):
+            work[LINE + k] += step * work[CENTRED + i * ROOM + k]
+    for k in range(n):
+        longest = max(longest, abs(work[LINE + k]))
     if s[SCALES + int(s[SHAPE])] <= 2.0 * s[FLOOR]:
         longest = math.inf
     freedom, size, factor = float(dim), EQUAL * EQUAL, math.exp(root[dim * (z + 1) + z] / longest)
@@ -401,19 +412,12 @@ def half_resolution(s: Array, n: int, work: Array) -> float:
     """Return half the median step between rewards of one arm, if they take few values, else 0."""
     size = int(s[SIZES + 1])
     y, arm = work[U : U + n], work[ORDER : ORDER + n]
-    for i in range(n):
-        y[i] = work[FOLDED + i]
-    sort_up_to(y, n)
-    values = 1
-    for i in range(1, n):
-        if y[i] != y[i - 1]:
-            values += 1
-    if 3 * values > n:
+    if 3 * values_of(n // 3 + 1, y, work) > n or 3 * values_of(n, y, work) > n:
         return 0.0
     for i in range(n):
         y[i], arm[i] = work[FOLDED + i], 0.0
         for j in range(size):
-            arm[i] += s[CONTEXTS + i * size + j] * math.sqrt(j + 1.0)
+            arm[i] += s[CONTEXTS + j * ROOM + i] * math.sqrt(j + 1.0)
     sort_pairs(arm, y, n)
     positive = 0
     for i in range(n - 1):
@@ -424,16 +428,26 @@ def half_resolution(s: Array, n: int, work: Array) -> float:
     return y[n - 1 - (max(positive, 1) + 1) // 2] / 2.0
 
 
+def values_of(n: int, y: Array, work: Array) -> int:
+    """Return how many values the first n folded rewards take."""
+    for i in range(n):
+        y[i] = work[FOLDED + i]
+    sort_up_to(y, n)
+    values = 1
+    for i in range(1, n):
+        values += 1 if y[i] != y[i - 1] else 0
+    return values
+
+
 def summarise(s: Array, k: int, work: Array) -> None:
     """Discard the k pulls of least leverage."""
-    measure(s, 0, ROOM, work)
+    measure(s, ROOM, work)
     ordered = work[ORDER : ORDER + ROOM]
     for n in range(ROOM):
         ordered[n] = work[LEVERAGE + n]
-    sort_up_to(ordered, ROOM)
-    limit, left = ordered[k - 1], 0
-    for n in range(k):
-        left += 1 if ordered[n] == limit else 0
+    limit, left = select(ordered, ROOM, k - 1), k
+    for n in range(ROOM):
+        left -= 1 if ordered[n] < limit else 0
     place = 0
     for n in range(ROOM):
         leverage = work[LEVERAGE + n]
@@ -448,6 +462,6 @@ def summarise(s: Array, k: int, work: Array) -> None:
 def swap_pulls(s: Array, one: int, other: int) -> None:
     size = int(s[SIZES + 1])
     for i in range(size):
-        a, b = CONTEXTS + one * size + i, CONTEXTS + other * size + i
+        a, b = CONTEXTS + i * ROOM + one, CONTEXTS + i * ROOM + other
         s[a], s[b] = s[b], s[a]
     s[REWARDS + one], s[REWARDS + other] = s[REWARDS + other], s[REWARDS + one]

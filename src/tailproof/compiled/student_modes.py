@@ -24,6 +24,7 @@ from tailproof.compiled.student_parts import (
     INFORMATION,
     LEAN,
     LEVERAGE,
+    LINE,
     LOG_LIKELIHOOD,
     LOOKED,
     MATRIX,
@@ -34,6 +35,7 @@ from tailproof.compiled.student_parts import (
     RESIDUAL,
     RESPONSE,
     REWARDS,
+    ROOM,
     SCALES,
     SCORING,
     SHAPE,
@@ -42,10 +44,14 @@ from tailproof.compiled.student_parts import (
     SUMS,
     VARIANCE,
     VECTOR,
+    WEIGHT,
     U,
+    add_moments,
     add_prior,
     inverse_root,
     location,
+    product_of,
+    sum_of,
 )
 from tailproof.policies.state import student_fit, two_modes
 from tailproof.typing import Array
@@ -126,7 +132,7 @@ def decide(s: Array, n: int, gain: float, on: bool, work: Array) -> None:
     for i in range(n):
         along = 0.0
         for j in range(size):
-            along += s[CONTEXTS + i * size + j] * (work[pair + j] - coefficient(s, j))
+            along += s[CONTEXTS + j * ROOM + i] * (work[pair + j] - coefficient(s, j))
         moved += abs(along)
     begins = gain > _SURE and (not on or moved / n > work[pair + size] / 2.0)
     if begins or (on and gain < -_SURE / 2.0):
@@ -155,10 +161,8 @@ def begin_with(s: Array, n: int, slot: int, work: Array) -> None:
     for i in range(size * size):
         matrix[i] = 0.0
     for k in range(n):
-        at = CONTEXTS + k * size
-        for i in range(size):
-            for j in range(size):
-                matrix[i * size + j] += s[at + i] * s[at + j]
+        work[WEIGHT + k] = 1.0
+    add_moments(s[CONTEXTS : CONTEXTS + size * ROOM], size, n, matrix, work)
     add_prior(s, float(dim), matrix)
     inverse_root(matrix, size, block, size + 1)
     for i in range(size):
@@ -250,14 +254,14 @@ def centre_and_half(s: Array, n: int, work: Array) -> tuple[float, float]:
 
 def set_weights(s: Array, n: int, work: Array) -> None:
     """Write the weights of the pulls to LEVERAGE: no arm of unit vectors outweighs the median."""
-    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    dim = int(s[SIZES])
     counts, units = work[CLIMB : CLIMB + dim], True
     for j in range(dim):
         counts[j] = 0.0
     for i in range(n):
         total = 0.0
         for j in range(dim):
-            x = s[CONTEXTS + i * size + j]
+            x = s[CONTEXTS + j * ROOM + i]
             units = units and (x == 0.0 or x == 1.0)
             total += x
             counts[j] += x
@@ -274,7 +278,7 @@ def set_weights(s: Array, n: int, work: Array) -> None:
     for i in range(n):
         share = 0.0
         for j in range(dim):
-            share += s[CONTEXTS + i * size + j] * (most / max(counts[j], 1.0))
+            share += s[CONTEXTS + j * ROOM + i] * (most / max(counts[j], 1.0))
         work[LEVERAGE + i] = min(share, 1.0)
 
 
@@ -297,13 +301,13 @@ def expect(
     for i in range(n):
         count += work[LEVERAGE + i]
     free = max(count - (size - first) / 2.0, 1.0)
+    off_centre(s, n, first, work)
     for _ in range(_ROUNDS):
-        total = weigh_clusters(s, n, first, gap, scale, nu, work)
+        total = weigh_clusters(s, n, gap, scale, nu, work)
         solve(work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size], first, size)
         for i in range(first, size):
             work[FITS + i] = work[CLIMB + i]
-        for i in range(n):
-            work[RESIDUAL + i] = off_centre(s, i, first, work)
+        off_centre(s, n, first, work)
         if two:
             lead = 0.0
             for i in range(n):
@@ -318,7 +322,7 @@ def expect(
         scale = max(math.sqrt(square / max(total, 1e-12) * count / free), floor)
     likelihood = count * (height(nu) - math.log(scale))
     for i in range(n):
-        log = log_of_two(off_centre(s, i, first, work), gap, scale, nu, two)
+        log = log_of_two(work[RESIDUAL + i], gap, scale, nu, two)
         likelihood += log * work[LEVERAGE + i]
     for i in range(first, size):
         for j in range(first, size):
@@ -335,13 +339,16 @@ def height(nu: float) -> float:
     return _FOUR if nu == 4.0 else _NORMAL
 
 
-def off_centre(s: Array, n: int, first: int, work: Array) -> float:
-    """Return y − xᵀθ for the coefficients of the first slot."""
+def off_centre(s: Array, n: int, first: int, work: Array) -> None:
+    """Write y − xᵀθ to RESIDUAL for the coefficients of the first slot, from the `first` on."""
     size = int(s[SIZES + 1])
-    along = 0.0
-    for j in range(first, size):
-        along += s[CONTEXTS + n * size + j] * work[FITS + j]
-    return s[REWARDS + n] - s[ORIGIN] - along
+    for k in range(n):
+        work[RESIDUAL + k] = s[REWARDS + k] - s[ORIGIN]
+    for j in range(size):
+        if j >= first:
+            coefficient = work[FITS + j]
+            for k in range(n):
+                work[RESIDUAL + k] -= s[CONTEXTS + j * ROOM + k] * coefficient
 
 
 def log_of_two(residual: float, gap: float, scale: float, nu: float, two: bool) -> float:
@@ -355,40 +362,34 @@ def log_of_two(residual: float, gap: float, scale: float, nu: float, two: bool) 
     return top + math.log1p(math.exp(least - top)) - _LOG_2
 
 
-def weigh_clusters(
-    s: Array, n: int, first: int, gap: float, scale: float, nu: float, work: Array
-) -> float:
+def weigh_clusters(s: Array, n: int, gap: float, scale: float, nu: float, work: Array) -> float:
     """Write the equations for `solve`, and the weights of both clusters: their sum and difference.
 
     Return the sum of all weights.
     """
     size = int(s[SIZES + 1])
-    matrix, right = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
-    for i in range(size):
-        right[i] = 0.0
-        for j in range(size):
-            matrix[i * size + j] = work[NEW + i * size + j] + (1e-9 if i == j else 0.0)
-    all_weights = 0.0
+    matrix, contexts = work[MATRIX : MATRIX + size * size], s[CONTEXTS : CONTEXTS + size * ROOM]
     for k in range(n):
-        residual = off_centre(s, k, first, work)
-        up, down = (residual - gap) / scale, (residual + gap) / scale
+        up, down = (work[RESIDUAL + k] - gap) / scale, (work[RESIDUAL + k] + gap) / scale
         up, down, upper = up * up, down * down, 0.5
         if gap > 0.0:
             ratio = (nu + 1.0) / 2.0 * (math.log1p(up / nu) - math.log1p(down / nu))
             upper = 1.0 / (1.0 + math.exp(min(max(ratio, -500.0), 500.0)))
         above = (nu + 1.0) / (nu + up) * upper * work[LEVERAGE + k]
         below = (nu + 1.0) / (nu + down) * (1.0 - upper) * work[LEVERAGE + k]
-        total, lead = above + below, above - below
-        work[VARIANCE + k], work[FOLDED + k] = total, lead
-        all_weights += total
-        y = total * (s[REWARDS + k] - s[ORIGIN]) - lead * gap
-        at = CONTEXTS + k * size
-        for i in range(first, size):
-            right[i] += y * s[at + i]
-            x = total * s[at + i]
-            for j in range(first, i + 1):
-                matrix[i * size + j] += x * s[at + j]
-    return all_weights
+        work[VARIANCE + k], work[FOLDED + k] = above + below, above - below
+    for k in range(n):
+        work[WEIGHT + k] = work[VARIANCE + k]
+    for i in range(size):
+        for j in range(size):
+            matrix[i * size + j] = work[NEW + i * size + j] + (1e-9 if i == j else 0.0)
+    add_moments(contexts, size, n, matrix, work)
+    for k in range(n):
+        y = s[REWARDS + k] - s[ORIGIN]
+        work[LINE + k] = work[VARIANCE + k] * y - work[FOLDED + k] * gap
+    for i in range(size):
+        work[CLIMB + i] = product_of(work, LINE, contexts, i * ROOM, n, work)
+    return sum_of(work, VARIANCE, n)
 
 
 def solve(m: Array, right: Array, first: int, size: int) -> None:
@@ -440,8 +441,9 @@ def asymmetry(s: Array, n: int, slot: int, work: Array) -> tuple[float, float]:
     for i in range(size):
         work[FITS + i] = work[slot + i]
     above, below, ups, downs, signs, total = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    off_centre(s, n, 0, work)
     for k in range(n):
-        residual = off_centre(s, k, 0, work)
+        residual = work[RESIDUAL + k]
         u = (abs(residual) - gap) / scale
         score = (nu + 1.0) / (nu + u * u) * (u * u) - 1.0
         if residual >= 0.0:
@@ -466,16 +468,18 @@ def leaning(s: Array, n: int, slot: int, work: Array) -> float:
     matrix, score = work[MATRIX : MATRIX + size * size], work[CLIMB : CLIMB + size]
     for i in range(size):
         work[FITS + i] = work[slot + i]
-        score[i] = 0.0
         for j in range(size):
             matrix[i * size + j] = 0.0
+    off_centre(s, n, size - 1, work)
     for k in range(n):
-        w, at = work[LEVERAGE + k], CONTEXTS + k * size
-        sign = w if off_centre(s, k, size - 1, work) >= 0.0 else -w
-        for i in range(size):
-            score[i] += sign * (s[at + i] * w)
-            for j in range(size):
-                matrix[i * size + j] += (s[at + i] * w) * (s[at + j] * w)
+        w = work[LEVERAGE + k]
+        work[WEIGHT + k] = w * w
+    contexts = s[CONTEXTS : CONTEXTS + size * ROOM]
+    add_moments(contexts, size, n, matrix, work)
+    for k in range(n):
+        work[LINE + k] = work[WEIGHT + k] if work[RESIDUAL + k] >= 0.0 else -work[WEIGHT + k]
+    for i in range(size):
+        score[i] = product_of(work, LINE, contexts, i * ROOM, n, work)
     trace = 0.0
     for i in range(size):
         trace += matrix[i * size + i]

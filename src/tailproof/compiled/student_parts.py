@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from tailproof.compiled.elementary import lean_to_variance
 from tailproof.policies.state import student_fit
 from tailproof.policies.state.student_law import (
     INFORMATION as INFORMATION_OF_SCALE,
@@ -26,7 +27,7 @@ EARLIER_INFORMATION = EARLIER_RESPONSE = SIZES = GAP = LOOKED = STATE = 0
 """Placeholders: where the parts of the state begin, and its length."""
 RESIDUAL = LEVERAGE = VARIANCE = U = ORDER = MATRIX = NEW = VECTOR = CLIMB = 0
 NEXT_SCALES = OLD_SCALES = OLD_LEAN = NEXT_SCORING = SHIFT = 0
-FOLDED = FITS = STARTS = WORK = 0
+FOLDED = FITS = STARTS = LINE = WEIGHT = PARTS = CENTRED = MOVED = WORK = 0
 """Placeholders: where the parts of the room for intermediate results begin, and its length."""
 
 COUNT = len(SHAPES)
@@ -36,33 +37,73 @@ FISHER = tuple(float(x) for x in INFORMATION_OF_SCALE)
 FIRST_LEAN, EQUAL, ALARM = student_fit._FIRST_LEAN, student_fit._EQUAL, student_fit._ALARM
 
 
-def lean_to_variance(log: float) -> float:
-    """Return a² = exp(2 ln a), within bounds."""
-    return math.exp(min(max(2.0 * log, -40.0), 40.0)) if log != 0.0 else 1.0
-
-
 def relative_variance(s: Array, n: int) -> float:
     """Return a² at a pull of the buffer."""
-    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    dim = int(s[SIZES])
     log = 0.0
     for i in range(dim):
-        log += (s[CONTEXTS + n * size + i] - s[ANCHOR + i]) * s[LEAN + i]
+        log += (s[CONTEXTS + i * ROOM + n] - s[ANCHOR + i]) * s[LEAN + i]
     return lean_to_variance(log)
 
 
-def project(s: Array, n: int, block: Array, row: Array) -> float:
-    """Write xᵀ[S | θ] for a pull of the buffer, and return ‖Sᵀx‖²."""
+def project(s: Array, n: int, block: Array, work: Array) -> None:
+    """Write xᵀθ to LINE and ‖Sᵀx‖² to LEVERAGE for the first pulls of the buffer."""
     size = int(s[SIZES + 1])
+    for m in range(n):
+        work[LEVERAGE + m] = 0.0
     for j in range(size + 1):
-        row[j] = 0.0
+        along(s, n, block, j, work)
+        if j < size:
+            for m in range(n):
+                work[LEVERAGE + m] += work[LINE + m] * work[LINE + m]
+
+
+def along(s: Array, n: int, block: Array, column: int, work: Array) -> None:
+    """Write the product of pulls with a column of [S | θ] to LINE."""
+    size = int(s[SIZES + 1])
+    for m in range(n):
+        work[LINE + m] = 0.0
     for i in range(size):
-        x = s[CONTEXTS + n * size + i]
-        for j in range(size + 1):
-            row[j] += x * block[i * (size + 1) + j]
-    square = 0.0
-    for j in range(size):
-        square += row[j] * row[j]
-    return square
+        factor = block[i * (size + 1) + column]
+        if factor != 0.0:  # a root is triangular at first
+            for m in range(n):
+                work[LINE + m] += factor * s[CONTEXTS + i * ROOM + m]
+
+
+def add_moments(x: Array, size: int, n: int, matrix: Array, work: Array) -> None:
+    """Add Σ w x xᵀ over n pulls to a matrix, with w in WEIGHT and a coordinate in ROOM places."""
+    for i in range(size):
+        for m in range(n):
+            work[LINE + m] = work[WEIGHT + m] * x[i * ROOM + m]
+        for j in range(i + 1):
+            total = product_of(work, LINE, x, j * ROOM, n, work)
+            matrix[i * size + j] += total
+            if j < i:
+                matrix[j * size + i] += total
+
+
+def product_of(a: Array, at: int, b: Array, start: int, n: int, work: Array) -> float:
+    """Return Σ ab of n numbers of two arrays; cores multiply several at a time.
+
+    They do so where no place can be negative, which would count from the end of an array.
+    """
+    at, start, half = max(at, 0), max(start, 0), n // 2
+    for m in range(half):
+        work[PARTS + m] = a[at + m] * b[start + m] + a[at + half + m] * b[start + half + m]
+    last = a[at + n - 1] * b[start + n - 1] if n % 2 == 1 else 0.0
+    return last + sum_of(work, PARTS, half)
+
+
+def sum_of(x: Array, at: int, n: int) -> float:
+    """Return the sum of n numbers: eight at a time, as each sum waits for the one before."""
+    at, part, total = max(at, 0), n // 8, 0.0
+    for m in range(8 * part, n):
+        total += x[at + m]
+    for m in range(at, at + part):
+        total += ((x[m] + x[m + part]) + (x[m + 2 * part] + x[m + 3 * part])) + (
+            (x[m + 4 * part] + x[m + 5 * part]) + (x[m + 6 * part] + x[m + 7 * part])
+        )
+    return total
 
 
 def location(s: Array, n: int) -> float:
@@ -70,61 +111,67 @@ def location(s: Array, n: int) -> float:
     size = int(s[SIZES + 1])
     total = 0.0
     for j in range(size):
-        total += s[CONTEXTS + n * size + j] * s[BLOCK + j * (size + 1) + size]
+        total += s[CONTEXTS + j * ROOM + n] * s[BLOCK + j * (size + 1) + size]
     return total
 
 
-def fold(s: Array, first: int, last: int, work: Array) -> None:
-    """Write rewards of the buffer from the origin, both modes laid on their centre."""
+def fold(s: Array, n: int, work: Array) -> None:
+    """Write the first rewards of the buffer from the origin, both modes laid on their centre."""
     gap = s[GAP]
-    for n in range(first, last):
-        y = s[REWARDS + n] - s[ORIGIN]
-        if gap > 0.0:
-            y = y - gap if y >= location(s, n) else y + gap
-        work[FOLDED + n] = y
+    for m in range(n):
+        work[FOLDED + m] = s[REWARDS + m] - s[ORIGIN]
+    if gap > 0.0:
+        for m in range(n):
+            work[FOLDED + m] += -gap if work[FOLDED + m] >= location(s, m) else gap
 
 
-def measure(s: Array, first: int, last: int, work: Array) -> None:
+def measure(s: Array, n: int, work: Array) -> None:
     """Write residual, leverage, a² and squared standardised residual of folded rewards."""
-    size = int(s[SIZES + 1])
-    block, row = s[BLOCK : BLOCK + size * (size + 1)], work[VECTOR : VECTOR + size + 1]
-    scale = s[SCALES + int(s[SHAPE])]
-    for n in range(first, last):
-        leverage = project(s, n, block, row)
-        residual = work[FOLDED + n] - row[size]
-        variance = relative_variance(s, n)
-        work[RESIDUAL + n], work[LEVERAGE + n] = residual, leverage
-        work[VARIANCE + n] = variance
-        share = residual / scale
-        work[U + n] = (share * share + leverage) / variance
+    dim, size = int(s[SIZES]), int(s[SIZES + 1])
+    scale, lean = s[SCALES + int(s[SHAPE])], False
+    project(s, n, s[BLOCK : BLOCK + size * (size + 1)], work)
+    for m in range(n):
+        work[RESIDUAL + m] = work[FOLDED + m] - work[LINE + m]
+        work[LINE + m] = 0.0
+    for i in range(dim):
+        factor, anchor = s[LEAN + i], s[ANCHOR + i]
+        if factor != 0.0:
+            lean = True
+            for m in range(n):
+                work[LINE + m] += factor * (s[CONTEXTS + i * ROOM + m] - anchor)
+    for m in range(n):
+        work[VARIANCE + m] = lean_to_variance(work[LINE + m]) if lean else 1.0
+    for m in range(n):
+        share = work[RESIDUAL + m] / scale
+        work[U + m] = (share * share + work[LEVERAGE + m]) / work[VARIANCE + m]
 
 
 def discard(s: Array, k: int, work: Array) -> None:
     """Replace the first k pulls of the buffer by their summary."""
     dim, size = int(s[SIZES]), int(s[SIZES + 1])
-    fold(s, 0, k, work)
-    measure(s, 0, k, work)
+    fold(s, k, work)
+    measure(s, k, work)
     shape, z = int(s[SHAPE]), dim + 1
     scale, nu = s[SCALES + shape], NU[shape]
     for j in range(COUNT):
         s[LOG_LIKELIHOOD + j] += log_likelihood(s, work, k, j, s[SCALES + j], scale)
-    row = work[VECTOR : VECTOR + z]
+    centred = work[CENTRED : CENTRED + z * ROOM]
+    place(s, k, work)
+    for j in range(COUNT):
+        ratio = scale / s[SCALES + j]
+        score(work, k, ratio * ratio, NU[j])
+        for i in range(z):
+            s[SCORING + j * z + i] += product_of(work, LINE, centred, i * ROOM, k, work)
     for n in range(k):
-        place(s, n, row)
-        for j in range(COUNT):
-            ratio = scale / s[SCALES + j]
-            score = scored(min(ratio * ratio * work[U + n], 1e200), NU[j])
-            for i in range(z):
-                s[SCORING + j * z + i] += score * row[i]
+        work[WEIGHT + n] = 1.0
+    add_moments(centred, z, k, s[DESIGN : DESIGN + z * z], work)
+    for n in range(k):
         u = min(work[U + n], 1e200)
         w = (nu + 1.0) / (nu + u)
         s[SUMS] += w * (nu - u) / (nu + u)
         s[SUMS + 1] += w
         s[SUMS + 2] += w * w * u
-        work[ORDER + n] = w / work[VARIANCE + n]
-        for i in range(z):
-            for j in range(z):
-                s[DESIGN + i * z + j] += row[i] * row[j]
+        work[WEIGHT + n] = w / work[VARIANCE + n]
     gather(s, k, work)
     for i in range(size):
         total = work[VECTOR + i]
@@ -134,46 +181,45 @@ def discard(s: Array, k: int, work: Array) -> None:
             total += new * s[BLOCK + j * (size + 1) + size]
         s[RESPONSE + i] += total
     kept = int(s[KEPT])
+    for i in range(size):
+        for n in range(k, kept):
+            s[CONTEXTS + i * ROOM + n - k] = s[CONTEXTS + i * ROOM + n]
     for n in range(k, kept):
-        copy_pull(s, n, n - k)
+        s[REWARDS + n - k] = s[REWARDS + n]
     s[KEPT] = float(kept - k)
 
 
-def copy_pull(s: Array, here: int, there: int) -> None:
-    """Copy a pull to another place of the buffer."""
-    size = int(s[SIZES + 1])
-    for i in range(size):
-        s[CONTEXTS + there * size + i] = s[CONTEXTS + here * size + i]
-    s[REWARDS + there] = s[REWARDS + here]
-
-
-def place(s: Array, n: int, row: Array) -> None:
-    """Write (x − x₀, 1) of a pull."""
+def place(s: Array, n: int, work: Array) -> None:
+    """Write (x − x₀, 1) of the first pulls to CENTRED."""
     dim = int(s[SIZES])
     for i in range(dim):
-        row[i] = s[CONTEXTS + n * int(s[SIZES + 1]) + i] - s[ANCHOR + i]
-    row[dim] = 1.0
+        for m in range(n):
+            work[CENTRED + i * ROOM + m] = s[CONTEXTS + i * ROOM + m] - s[ANCHOR + i]
+    for m in range(n):
+        work[CENTRED + dim * ROOM + m] = 1.0
 
 
-def scored(u: float, nu: float) -> float:
-    """Return uψ(u) − 1, the score of ln s, from a square."""
-    return (nu + 1.0) * u / (nu + u) - 1.0
+def score(work: Array, n: int, factor: float, nu: float) -> None:
+    """Write uψ(u) − 1, the scores of ln s, to LINE, from multiples of the squares in U."""
+    for m in range(n):
+        u = min(factor * work[U + m], 1e200)
+        work[LINE + m] = (nu + 1.0) * u / (nu + u) - 1.0
 
 
-def gather(s: Array, k: int, work: Array) -> None:
-    """Write J Σ w x xᵀ to MATRIX and Σ w r x to VECTOR for the first k pulls, with w in ORDER."""
+def gather(s: Array, n: int, work: Array) -> None:
+    """Write J Σ w x xᵀ to MATRIX and Σ w r x to VECTOR for the first pulls, with w in WEIGHT."""
     size = int(s[SIZES + 1])
+    matrix = work[MATRIX : MATRIX + size * size]
+    contexts = s[CONTEXTS : CONTEXTS + size * ROOM]
     for i in range(size * size):
-        work[MATRIX + i] = 0.0
+        matrix[i] = 0.0
+    add_moments(contexts, size, n, matrix, work)
+    for i in range(size * size):
+        matrix[i] *= s[SLOPE]
+    for m in range(n):
+        work[LINE + m] = work[WEIGHT + m] * work[RESIDUAL + m]
     for i in range(size):
-        work[VECTOR + i] = 0.0
-    for n in range(k):
-        w, at = work[ORDER + n], CONTEXTS + n * size
-        for i in range(size):
-            x = w * s[at + i]
-            work[VECTOR + i] += x * work[RESIDUAL + n]
-            for j in range(size):
-                work[MATRIX + i * size + j] += s[SLOPE] * x * s[at + j]
+        work[VECTOR + i] = product_of(work, LINE, contexts, i * ROOM, n, work)
 
 
 def log_likelihood(s: Array, work: Array, n: int, shape: int, scale: float, now: float) -> float:

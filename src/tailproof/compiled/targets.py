@@ -21,19 +21,24 @@ import numpy as np
 
 from tailproof.extras import import_extra
 
-__all__ = ["Bound", "Target", "bind", "compile_for", "numpy_of_numba"]
+__all__ = ["Bound", "Target", "apart", "bind", "compile_for", "lent", "numpy_of_numba"]
 
 Target = Literal["cores", "gpu", "python"]
 """What to compile for; "python" compiles nothing, so that a test can step through."""
-_ROOM = __name__.rpartition(".")[0]
+_INSIDE_LOOPS = f"{__name__.rpartition('.')[0]}.elementary"
+"""The file of functions without which a loop would call, and so compute one number at a time."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A plain function whose placeholders are filled by functions or numbers."""
+    """A plain function whose placeholders are filled by functions or numbers.
+
+    A function with a `signature` is compiled apart from those that call it, see `apart`.
+    """
 
     function: Callable[..., Any]
     names: tuple[tuple[str, Any], ...] = ()
+    signature: str = ""
 
     def text(self) -> str:
         """Return the tree in words, the same in every run."""
@@ -44,7 +49,7 @@ class Bound:
         return f"{_word(self.function)}({inside})"
 
 
-def bind(function: Callable[..., Any], **names: Any) -> Bound:
+def bind(function: Callable[..., Any], signature: str = "", /, **names: Any) -> Bound:
     """Return a function with its placeholders filled.
 
     >>> def twice(x: float) -> float:
@@ -56,7 +61,17 @@ def bind(function: Callable[..., Any], **names: Any) -> Bound:
     >>> compile_for("python", bind(twice, step=increment))(5)
     7
     """
-    return Bound(function, tuple(sorted(names.items())))
+    return Bound(function, tuple(sorted(names.items())), signature)
+
+
+def apart(function: Callable[..., Any] | Bound, signature: str, **names: Any) -> Bound:
+    """Return a function like `bind`, which cores call by its address.
+
+    Numba optimises a function again within each function that calls it, at any depth. So large
+    functions that are called seldom should be apart. The signature is Numba's: "void(int64)".
+    """
+    inside = _bound(function)
+    return bind(inside.function, signature, **dict(inside.names), **names)
 
 
 def compile_for(target: Target, tree: Bound, *, entry: bool = False) -> Any:
@@ -90,6 +105,26 @@ def numpy_of_numba() -> Iterator[None]:
             delattr(np, "row_stack")
 
 
+@cache
+def lent() -> Any:
+    """Return compiled code that makes an array whose slices count no references.
+
+    Numba counts the slices of an array by atomic operations, which take longer than a sum over ten
+    numbers. Whoever lends the array keeps it.
+    """
+    numba = import_extra("numba.extending", "compiled", "the engine")
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.return_type)(context, builder, arguments[0])
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+
+    def lend(typing: Any, array: Any) -> Any:
+        return array(array), code
+
+    return numba.intrinsic(lend)
+
+
 _LOCK = RLock()
 Numbers = tuple[tuple[str, Any], ...]
 
@@ -102,7 +137,7 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
     inside = {
         name: function.__globals__[name]
         for name in _names(function)
-        if _is_code(function.__globals__.get(name))
+        if name not in filled and _is_code(function.__globals__.get(name))
     } | {name: thing for name, thing in filled.items() if _is_code(thing)}
     parts = {
         name: _compiled(target, part, _used(part, tuple(passed.items())))
@@ -123,8 +158,36 @@ def _compiled(target: Target, tree: Bound, numbers: Numbers, entry: bool = False
     copy.__qualname__ = f"{function.__name__}_{_digest(copy, tree, parts)}"
     # Without fast-math flags: infinities are legitimate here, and a path is to be the same bits
     # on any number of cores.
-    inner = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if tree.signature:
+        return _by_address(copy, tree.signature)
+    inner = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": not entry}
+    inner["forceinline"] = function.__module__ == _INSIDE_LOOPS
     return numba.njit(copy, error_model="numpy", nogil=entry, cache=entry, **inner)
+
+
+def _by_address(function: FunctionType, signature: str) -> Any:
+    """Return a call of a function that Numba compiles by itself, kept on disk as an entry is.
+
+    The call is of a symbol, as an address would differ in the next process.
+    """
+    numba = import_extra("numba", "compiled", "the engine")
+    code = numba.cfunc(signature, cache=True, error_model="numpy")(function)
+    symbol, returned = function.__qualname__, code._sig.return_type
+    import_extra("llvmlite.binding", "compiled", "the engine").add_symbol(symbol, code.address)
+
+    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = [context.get_value_type(kind) for kind in code._sig.args]
+        types = import_extra("llvmlite.ir", "compiled", "the engine")
+        kind = types.FunctionType(context.get_value_type(returned), kinds)
+        called = builder.module.globals.get(symbol) or types.Function(builder.module, kind, symbol)
+        parts = [builder.extract_value(arguments[0], place) for place in range(len(kinds))]
+        return builder.call(called, parts)
+
+    def call(typing: Any, *arguments: Any) -> Any:
+        return returned(numba.types.StarArgTuple.from_types(code._sig.args)), lowered
+
+    call.__qualname__ = symbol
+    return numba.extending.intrinsic(call)
 
 
 def _used(tree: Bound, numbers: Numbers) -> Numbers:
@@ -171,7 +234,7 @@ def _digest(copy: FunctionType, tree: Bound, parts: dict[str, Any]) -> str:
     """
     read = {name: copy.__globals__.get(name) for name in _names(tree.function)}
     numbers = {name: x for name, x in read.items() if isinstance(x, int | float | tuple)}
-    called = {name: part.py_func.__qualname__ for name, part in parts.items()}
+    called = {name: getattr(part, "py_func", part).__qualname__ for name, part in parts.items()}
     text = [tree.text(), repr(numbers), repr(called), _source_digest()]
     text += [version("numba"), version("numpy")]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:24]
