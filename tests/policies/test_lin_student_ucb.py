@@ -640,5 +640,43 @@ def test_a_heavy_tail_is_no_second_cluster() -> None:
     assert np.count_nonzero(state.centres[..., 0]) <= 10
 
 
+def reconsidered(state: Any, width: float) -> tuple[Array, Array]:
+    """Return the means and the widths of arms of two clusters, from the same width for all."""
+    arms = np.tile(np.eye(state.dim), (state.paths, 1, 1))
+    mean = state.predict(arms)[0]
+    widths = np.full(mean.shape, width)
+    moved, widths = state.reconsider(mean, widths, arms, state.relative_variance(arms), 1.0)
+    return moved - mean, widths
+
+
+@pytest.mark.parametrize(("lies", "counts"), [(7, False), (12, True)])
+def test_hubers_mean_counts_alone_only_between_even_clusters(lies: int, counts: bool) -> None:
+    """Seven of 25 rewards near −60 are not half of a symmetric law: the fit is believed."""
+    rng, policy = np.random.default_rng(10), LinStudentUCB(clusters=True)
+    state, eyes = policy.init(1, 3, 3), np.eye(3)[None]
+    noise = rng.standard_normal((25, 3))
+    noise[rng.permutation(25)[:lies], 0] -= 60
+    for y in noise:
+        for arm in range(3):
+            policy.learn(state, eyes, np.array([arm]), y[None, arm : arm + 1])
+    assert isinstance(state, ArmClusters)
+    assert state.centres[0, 0, 0] == 1
+    moved, _ = reconsidered(state, 1e9)  # so wide that the larger index is never Huber's
+    assert (abs(moved[0, 0]) > 5) == counts
+
+
+def test_noise_that_became_louder_says_nothing_of_arms_that_were_pulled_before() -> None:
+    """Three scales are those of the noise when the few rewards of an arm came."""
+    rng, policy = np.random.default_rng(11), LinStudentUCB(clusters=True)
+    state, eyes = policy.init(1, 2, 2), np.eye(2)[None]
+    for t in range(600):
+        arm = np.array([int(t in (1, 3, 5, 7))])
+        y = (0.1 if t < 300 else 10.0) * rng.standard_normal((1, 1))
+        policy.learn(state, eyes, arm, y)
+    assert state.scale[0] > 5
+    assert reconsidered(state, 0.0)[1][0, 1] < 1
+    assert reconsidered(state, 0.0)[1][0, 1] > 0.1
+
+
 def test_the_second_mean_of_arms_keeps_the_contract() -> None:
     check_policy(LinStudentUCB(clusters=True))

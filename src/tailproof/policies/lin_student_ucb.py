@@ -77,9 +77,10 @@ class LinStudentUCB(Policy[StudentFit]):
     clusters : bool
         Whether rewards of one of K arms may lie in two clusters. Where they seem to, with next to
         none between them, Huber's mean of the arm counts beside its location: the larger index of
-        both, and Huber's alone where they differ by three standard errors. An arm with n < log₂(1 +
-        t/K) rewards may be three scales better than they say, as all may be from one cluster. Up to
-        one path in six still misses such an arm, and a decision takes up to 1.7 times as long.
+        both, and Huber's alone where both clusters have as many rewards and the means differ by
+        three standard errors. An arm with n < log₂(1 + t/K) rewards may be better than they say, by
+        three scales of the noise when they came, as all may be from one cluster. Up to one path in
+        six still misses such an arm, and a decision takes up to 1.7 times as long.
 
     Examples
     --------

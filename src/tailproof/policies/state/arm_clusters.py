@@ -34,11 +34,14 @@ _NARROW, _WIDE = 0.75 + _ROUNDING, 1.5 + _ROUNDING
 """Where Huber's mean clips: in interquartile ranges, or in half distances of two clusters."""
 _AGREE = 3.0
 """Standard errors by which both means may differ before Huber's alone counts."""
-_BELIEVED = 8
+_BELIEVED = 16
 """Rewards of an arm before that."""
+_UNEVEN = 4.0
+"""What the squared difference of the rewards above and below the middle may be, in rewards, as of
+two standard deviations: both clusters of a symmetric law weigh the same, and lies are few."""
 _LUCK = 3.0
 """Scales by which an arm may be better than its first rewards say, if they may all be from one
-cluster."""
+cluster: scales of the noise now or when the last of them came, if that was quieter."""
 _STEPS = 4
 """Of Newton's method for Huber's mean: each clips fewer rewards that are well inside."""
 # the columns of `centres`
@@ -61,6 +64,8 @@ class ArmClusters(StudentFit):
     seen, closed : arrays of shape (paths, d)
         The rewards of each arm that were looked at, and 1 where no more are: the first 32 showed
         one cluster, or a vector that was pulled was no unit vector.
+    last_scale : array of shape (paths, d)
+        The scale of the noise when the last of these rewards came.
     centres : array of shape (paths, d, 12)
         For each arm 1 if its rewards show two clusters; Huber's mean, where it clips, how many
         rewards are inside, and the sum of squares of the clipped deviations; how separate two
@@ -71,6 +76,7 @@ class ArmClusters(StudentFit):
     early: Annotated[Array, Rule(("dim", _KEPT), finite=True)]
     seen: Annotated[Index, Rule(("dim",), least=0)]
     closed: Annotated[Index, Rule(("dim",), least=0)]
+    last_scale: Annotated[Array, Rule(("dim",), finite=True)]
     centres: Annotated[Array, Rule(("dim", 12), finite=True)]
 
     def update(self, arms: Array, chosen: Array, y: Array) -> None:
@@ -87,6 +93,7 @@ class ArmClusters(StudentFit):
         arm = arm[rows]
         n = self.seen[rows, arm] + ONE
         self.seen[rows, arm] = n
+        self.last_scale[rows, arm] = self.scale[rows]
         early = np.flatnonzero(n <= _KEPT)
         self.early[rows[early], arm[early], n[early] - 1] = y[rows[early]]
         apart = np.flatnonzero(self.centres[rows, arm, _STRENGTH] > _SEPARATED)
@@ -126,8 +133,9 @@ class ArmClusters(StudentFit):
         """Return means and widths of arms, others where rewards may lie in two clusters.
 
         With n < log₂(1 + t/K) rewards, all may be from one cluster, and the arm may be three scales
-        better. With more, where two clusters show, Huber's mean counts too, and alone where both
-        means differ by three standard errors, less their difference in the median arm.
+        better. With more, where two clusters show, Huber's mean counts too, and alone where the
+        clusters are even and both means differ by three standard errors, less their difference in
+        the median arm.
         """
         share = (self.decisions + 1) / arms.shape[1]
         few = (self.seen < np.log2(1 + share)[:, None]) & (self.seen > 0)
@@ -139,8 +147,10 @@ class ArmClusters(StudentFit):
             here, places = here & _unit(arms).all(axis=1), arms.argmax(axis=2)
             few, two = (np.take_along_axis(marks, places, axis=1) for marks in (few, two))
         scale = np.sqrt(variance)
-        lucky = _LUCK * self.scale[:, None] * np.maximum(scale, 1)
-        width = np.where(few & here[:, None], np.maximum(width, lucky), width)
+        if few.any():
+            then = np.take_along_axis(self.last_scale, places, axis=1)
+            lucky = _LUCK * np.minimum(self.scale[:, None], then) * np.maximum(scale, 1)
+            width = np.where(few & here[:, None], np.maximum(width, lucky), width)
         rows = np.flatnonzero(two.any(axis=1) & here)
         if len(rows):
             mean = mean.copy()
@@ -175,7 +185,8 @@ class ArmClusters(StudentFit):
         error = np.sqrt(at[..., _SQUARES]) / np.maximum(at[..., _INSIDE], 1)
         free, log = np.maximum(n - 1, 1), bonus**2 * np.log1p(share / n)
         reach = error * np.sqrt(free * np.expm1(np.minimum(2 * log / free, 500)))
-        instead = (n >= _BELIEVED) & (np.abs(huber - mean) > _AGREE * error)
+        even = np.square(2 * at[..., _ABOVE] - n) <= _UNEVEN * n
+        instead = even & (n >= _BELIEVED) & (np.abs(huber - mean) > _AGREE * error)
         wins = (at[..., _TWO] > 0) & (instead | (huber + reach > mean + width))
         return np.where(wins, huber, mean), np.where(wins, reach, width)
 
