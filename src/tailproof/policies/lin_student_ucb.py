@@ -80,7 +80,7 @@ class LinStudentUCB(Policy[StudentFit]):
         both, and Huber's alone where both clusters have as many rewards and the means differ by
         three standard errors. An arm with n < log₂(1 + t/K) rewards may be better than they say, by
         three scales of the noise when they came, as all may be from one cluster. Up to one path in
-        six still misses such an arm, and a decision takes up to 1.7 times as long.
+        four still misses such an arm, and a decision takes up to 1.7 times as long.
 
     Examples
     --------
