@@ -1,6 +1,5 @@
 """Journals with features, judged from the journal and from its export."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,6 @@ def played(policy: tp.Policy[Any], ask: Any, rounds: int = 800, **more: Any) -> 
     return agent
 
 
-def exported(agent: Agent) -> pd.DataFrame:
-    text = "".join(csv_pieces(agent.journal))
-    return pd.read_csv(io.StringIO(text), float_precision="round_trip")
-
-
 @pytest.mark.parametrize("silence", ["lost", 0.0])
 @pytest.mark.parametrize(
     ("policy", "ask"),
@@ -41,16 +35,17 @@ def exported(agent: Agent) -> pd.DataFrame:
     ids=["shared", "crossed"],
 )
 def test_the_export_is_judged_like_the_journal(
-    policy: tp.Policy[Any], ask: Any, silence: float | str
+    policy: tp.Policy[Any], ask: Any, silence: float | str, tmp_path: Path
 ) -> None:
-    agent = played(policy, ask, silence=silence)
+    agent, export = played(policy, ask, silence=silence), tmp_path / "log.csv"
+    export.write_text("".join(csv_pieces(agent.journal)), encoding="utf-8")
 
     def by_feature(x: Any) -> Any:
         return np.where(np.asarray(x)[:, 0] > 0, "a", "=b")
 
     rules = {"a": "a", "even": "even", "by feature": by_feature}
     own, other = (
-        tp.judge(log, rules, tp.CappedMean(0.99)) for log in (read(agent.journal), exported(agent))
+        tp.judge(log, rules, tp.CappedMean(0.99)) for log in (read(agent.journal), export)
     )
     assert own.to_dict() == other.to_dict()
     assert own["by feature"].estimate > own["even"].estimate + 0.2
