@@ -719,6 +719,11 @@ def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
     )
     file.write_text(file.read_text().replace(",0,0\n", ",,0\n", 1))
     assert "column age has no number in line 2: mend it" in run(f"{start} --features age", 2)
+    phone = pd.DataFrame({"arm": ["a", "b"] * 30, "reward": 1.0, "móvil": ["sí", "no", "no"] * 20})
+    with pytest.raises(
+        ValueError, match=r"must contain numbers \(1 and 0 for yes and no\), got 'sí'"
+    ):
+        calibrate(phone, features=["móvil"])
     with pytest.raises(ValueError, match=r"features must be of shape \(60, d\)"):
         calibrate(reward=np.arange(60.0), features=np.ones((59, 2)))
 
@@ -947,7 +952,11 @@ def test_a_sure_leader_is_better_than_the_control() -> None:
 def test_a_mean_that_one_sale_would_move_is_that_of_the_table() -> None:
     """Customers have a mean of their own, and rows another."""
     rng = np.random.default_rng(3)
-    rows = {"arm": ["a", "b"] * 2000, "reward": money(rng, 4000), "unit": np.arange(4000) % 800}
+    rows: dict[str, Any] = {
+        "arm": ["a", "b"] * 2000,
+        "reward": money(rng, 4000),
+        "unit": np.arange(4000) % 800,
+    }
     advice = calibrate(**rows)
     (line,) = (line for line in advice.explain().splitlines() if line.startswith("No interval"))
     assert "the ten largest totals of customers of" in line
@@ -957,7 +966,7 @@ def test_a_mean_that_one_sale_would_move_is_that_of_the_table() -> None:
 
 def test_the_bound_that_nobody_named_is_that_of_the_records() -> None:
     spent = np.repeat([0.0, 10.0, -5.0], [200, 100, 100])
-    rows = {"reward": spent, "arm": ["a", "b"] * 200}
+    rows: dict[str, Any] = {"reward": spent, "arm": ["a", "b"] * 200}
     words = calibrate(**rows, largest=500.0).explain()
     assert "For mean rewards are at most 500, as you said, and at least -5, as here." in words
     words = calibrate(**rows, largest=500.0, smallest=-9.0).explain()
@@ -966,7 +975,11 @@ def test_the_bound_that_nobody_named_is_that_of_the_records() -> None:
 
 def test_refunds_in_the_records_add_up_in_the_service_and_a_guessed_wait_is_said() -> None:
     spent = np.tile([0.0, 0.0, 0.0, 20.0, 0.0, 0.0, 30.0, -30.0], 100)
-    rows = {"reward": spent, "arm": np.repeat(["a", "b"], 400), "unit": np.arange(800) // 4}
+    rows: dict[str, Any] = {
+        "reward": spent,
+        "arm": np.repeat(["a", "b"], 400),
+        "unit": np.arange(800) // 4,
+    }
     advice = calibrate(**rows, aim=CappedMean(0.99))
     assert tomllib.loads(advice.service())["experiments"]["shop"]["rewards"] == "sum"
     assert "event=order" in advice.code()
