@@ -39,6 +39,7 @@ from tailproof import (
     records,
     simulate,
 )
+from tailproof.advice.claims import about_control
 from tailproof.advice.code import explored
 from tailproof.cli import app
 from tailproof.environments import traffic
@@ -718,6 +719,11 @@ def test_features_of_visitors_are_read_and_checked(tmp_path: Path) -> None:
     )
     file.write_text(file.read_text().replace(",0,0\n", ",,0\n", 1))
     assert "column age has no number in line 2: mend it" in run(f"{start} --features age", 2)
+    phone = pd.DataFrame({"arm": ["a", "b"] * 30, "reward": 1.0, "móvil": ["sí", "no", "no"] * 20})
+    with pytest.raises(
+        ValueError, match=r"must contain numbers \(1 and 0 for yes and no\), got 'sí'"
+    ):
+        calibrate(phone, features=["móvil"])
     with pytest.raises(ValueError, match=r"features must be of shape \(60, d\)"):
         calibrate(reward=np.arange(60.0), features=np.ones((59, 2)))
 
@@ -922,6 +928,65 @@ def test_a_control_and_a_plan_are_said() -> None:
     assert not uneven.standing.sure
     with pytest.raises(ValueError, match="control must be one of"):
         shop_of(rows, control="nobody")
+
+
+def test_a_sure_leader_is_better_than_the_control() -> None:
+    """Holm's p of one of two arms may exceed 2.5 % where the lead over both others is sure."""
+    rng, closely, together = np.random.default_rng(7), 0, 0
+    for _ in range(30):
+        arm = rng.choice(["old", "same", "new"], 1500)
+        spent = rng.exponential(5.0, 1500) * np.where(arm == "new", 1.19, 1.0)
+        advice = calibrate(reward=spent, arm=arm, control="old", aim=CappedMean(0.99))
+        (line,) = (told for told in about_control(advice.standing, "old") if told[:3] == "new")
+        if advice.standing.sure:
+            assert "That is better" in line
+            closely += "That is better, as its lead is sure." in line
+        elif "That is not sure" in line:
+            alone = advice.standing.pair(0, 1).low > 0
+            assert ("not sure for all 2 arms at once" in line) == alone
+            together += alone
+    assert closely > 0
+    assert together > 0
+
+
+def test_a_mean_that_one_sale_would_move_is_that_of_the_table() -> None:
+    """Customers have a mean of their own, and rows another."""
+    rng = np.random.default_rng(3)
+    rows: dict[str, Any] = {
+        "arm": ["a", "b"] * 2000,
+        "reward": money(rng, 4000),
+        "unit": np.arange(4000) % 800,
+    }
+    advice = calibrate(**rows)
+    (line,) = (line for line in advice.explain().splitlines() if line.startswith("No interval"))
+    assert "the ten largest totals of customers of" in line
+    means = [row["mean"][0] for row in advice.table()]
+    assert any(f"would move the mean from {mean:.4g} to" in line for mean in means)
+
+
+def test_the_bound_that_nobody_named_is_that_of_the_records() -> None:
+    spent = np.repeat([0.0, 10.0, -5.0], [200, 100, 100])
+    rows: dict[str, Any] = {"reward": spent, "arm": ["a", "b"] * 200}
+    words = calibrate(**rows, largest=500.0).explain()
+    assert "For mean rewards are at most 500, as you said, and at least -5, as here." in words
+    words = calibrate(**rows, largest=500.0, smallest=-9.0).explain()
+    assert "For mean rewards lie between -9 and 500, as you said." in words
+
+
+def test_refunds_in_the_records_add_up_in_the_service_and_a_guessed_wait_is_said() -> None:
+    spent = np.tile([0.0, 0.0, 0.0, 20.0, 0.0, 0.0, 30.0, -30.0], 100)
+    rows: dict[str, Any] = {
+        "reward": spent,
+        "arm": np.repeat(["a", "b"], 400),
+        "unit": np.arange(800) // 4,
+    }
+    advice = calibrate(**rows, aim=CappedMean(0.99))
+    assert tomllib.loads(advice.service())["experiments"]["shop"]["rewards"] == "sum"
+    assert "event=order" in advice.code()
+    assert 'wait = "1d"  # within which a reward counts: a guess' in advice.service()
+    alone = calibrate(reward=np.abs(spent), arm=rows["arm"], aim=CappedMean(0.99)).service()
+    assert 'rewards = "sum"' not in alone
+    assert "a guess" not in alone
 
 
 def test_no_location_is_advised_where_the_aim_is_not_sure() -> None:

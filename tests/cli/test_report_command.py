@@ -71,8 +71,8 @@ def test_json_is_that_of_the_file_and_of_the_journal(shop: Path) -> None:
     ("words", "said"),
     [
         ("journals/shop.db", "--aim is required"),
-        ("shop.toml", "experiment must be one of shop, other"),
-        ("shop.toml --experiment none", "experiment must be one of shop, other"),
+        ("shop.toml", "--experiment must be one of shop, other"),
+        ("shop.toml --experiment none", "--experiment must be one of shop, other"),
         ("shop.toml --experiment other", "other.db"),
         ("none.db --aim median", "none.db"),
         ("none", "file must be one that exists, got 'none'"),

@@ -92,3 +92,12 @@ def test_the_cap_is_of_totals_only_where_units_have_several_rows() -> None:
     alone, several = (tp.judge(log, "A", tp.CappedMean(0.99)).title for log in logs)
     assert "capped_mean(0.99) of rewards capped at" in alone
     assert "capped_mean(0.99) per row, totals of units capped at" in several
+
+
+def test_the_bound_that_nobody_named_is_that_of_the_log() -> None:
+    spent = np.repeat([0.0, 10.0, -5.0], [200, 100, 100])
+    log = records(arm=["A", "B"] * 200, reward=spent, propensity=[0.5] * 400)
+    named = tp.judge(log, "A", tp.Mean(), largest=50_000.0).title
+    assert "rewards of at most 50,000, as you said, and at least -5, as here" in named
+    both = tp.judge(log, "A", tp.Mean(), largest=500.0, smallest=-9.0).title
+    assert "rewards between -9 and 500, as you said" in both

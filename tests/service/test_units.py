@@ -8,13 +8,13 @@ from tailproof.live import Agent, prune
 from tailproof.service.page.summary import Summary
 
 
-def shop(visits: int, at_visit: int, units: int = 1200) -> Agent:
+def shop(visits: int, at_visit: int, units: int = 1200, wait: float = 600.0) -> Agent:
     """Return an agent whose units come back, and buy at one of their visits."""
     now = [1_700_000_000.0]
     agent = Agent(
         RevenueUCB(),
         ":memory:",
-        wait=600.0,
+        wait=wait,
         silence=0.0,
         control=("red", 0.4),
         explore=1.0,
@@ -28,9 +28,11 @@ def shop(visits: int, at_visit: int, units: int = 1200) -> Agent:
             buys = visit == at_visit and rng.random() < (0.5 if ticket.arm == "blue" else 0.1)
             if buys:
                 agent.tell(ticket.id, 10.0)
-    now[0] += 3000
+    now[0] += 5 * wait
     agent.ask(["red", "blue"], unit="the last")
-    now[0] += 3000
+    while not agent.tick():  # learn what is over
+        pass
+    now[0] += 5 * wait
     agent.ask(["red", "blue"], unit="to end its window")
     return agent
 
@@ -53,6 +55,17 @@ def test_money_of_later_visits_counts_once_for_its_unit() -> None:
     assert "a customer than the control group" in later["words"]
     assert "customers are counted, each with what its visits within 10 minutes" in later["how"]
     assert "1 is not counted yet" in later["how"]
+
+
+def test_the_range_is_learned_once_customers_count() -> None:
+    """No customer counts before 1100 outcomes; the next power of two would be 2048."""
+    found = page(shop(visits=2, at_visit=1, units=1000, wait=22_000.0))["pay"]
+    assert found["verdict"] != "early"
+    assert 300 < found["rows"][0]["requests"] < 1000
+    few = page(shop(visits=2, at_visit=1, units=100))["pay"]
+    assert few["words"] == (
+        "Too early to tell: the range of rewards is learned first, from 256 customers or more."
+    )
 
 
 def test_a_lead_counts_customers_where_units_came_back() -> None:

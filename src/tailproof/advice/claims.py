@@ -135,6 +135,9 @@ def bounds_words(standing: Standing) -> str:
     low, high = standing.range
     totals = "rewards" if standing.customers.case == "rows" else "totals of customers"
     between = f"between {short(low)} and {short(high)}"
+    if standing.bounded and standing.smallest is None:
+        least = f"at least {short(low)}, as here"
+        return f"{totals} are at most {short(high)}, as you said, and {least}"
     if standing.bounded:
         return f"{totals} lie {between}, as you said"
     if standing.assumed:
@@ -172,18 +175,23 @@ def about_control(standing: Standing, control: str) -> list[str]:
     """Say how much more than the control each arm earns, with p values after Holm."""
     lines = []
     tail = (1 - standing.level) / 2
-    for name, (_, better, worse) in standing.against(control).items():
+    for name, (contrast, better, worse) in standing.against(control).items():
         arm, base = list(standing.names).index(name), list(standing.names).index(control)
         pair = about_pair(standing, arm, base)
         if standing.doubts:
             verdict = "not sure"
         elif better <= tail:
             verdict = f"better, p = {better:.2g}"
+        elif standing.sure and arm == standing.best:  # it beats every arm, so this one, too
+            verdict = "better, as its lead is sure"
         elif worse <= tail:
             verdict = f"worse, p = {worse:.2g}"
         else:
             more = how_many_more(standing, arm, base)
-            verdict = f"not sure; {more[0].lower()}{more[1:]} would tell" if more else "not sure"
+            verdict = "not sure"
+            if contrast.low > 0 or contrast.high < 0:
+                verdict += f" for all {len(standing.names) - 1} arms at once"
+            verdict += f"; {more[0].lower()}{more[1:]} would tell" if more else ""
         lines.append(f"{name} {pair} That is {verdict}.")
     if len(lines) > 1 and not standing.doubts:
         lines.append(

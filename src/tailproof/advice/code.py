@@ -18,7 +18,7 @@ from tailproof.wrappers import Negated
 if TYPE_CHECKING:
     from tailproof.advice.advice import Advice
 
-__all__ = ["code", "explored", "mostly_zero", "written"]
+__all__ = ["adds_up", "code", "explored", "mostly_zero", "written"]
 
 _EXPLORE = 0.05
 """The share of uniformly random choices, added to a policy that gives some arms no chance."""
@@ -42,8 +42,8 @@ def code(advice: Advice, aim: Aim | None = None) -> str:
     rules = ", silence=0.0" if mostly_zero(advice) else ""
     rules += f", explore={explore}" if explore else ""
     rules += f', wait="{advice.window}"' if isinstance(advice.window, str) else ""
-    rules += ', rewards="sum"' if advice.events else ""
-    event = ", event=order" if advice.events else ""
+    rules += ', rewards="sum"' if adds_up(advice) else ""
+    event = ", event=order" if adds_up(advice) else ""
     unit = ", unit=customer" if advice.customers.case == "customers" else ""
     return "\n".join(
         [
@@ -70,6 +70,12 @@ def explored(policy: Policy[Any]) -> float:
 def mostly_zero(advice: Advice) -> bool:
     """Whether most rewards are zero, so that callers may not report them."""
     return any(np.mean(arm.rewards == 0) > 0.5 for arm in advice.rewards.arms)
+
+
+def adds_up(advice: Advice) -> bool:
+    """Whether a request may bring several rewards: orders of a table, or sales and refunds."""
+    refunds = any(bool((arm.rewards < 0).any()) for arm in advice.rewards.arms)
+    return advice.events or (refunds and mostly_zero(advice))
 
 
 def _at_least_two(advice: Advice) -> list[ArmRewards]:

@@ -109,16 +109,18 @@ def _about_means(advice: Advice) -> list[str]:
     """Say that a mean without bounds has no interval, or which bounds or caps it uses."""
     sentences = []
     unbounded = isinstance(advice.comparisons["mean"].statistic, Unbounded)
+    samples = zip(advice.rewards.arms, advice.samples, strict=True) if unbounded else ()
     tops = {
-        arm.name: share_of_largest(arm.rewards)
-        for arm in (advice.rewards.arms if unbounded else ())
-        if len(arm.rewards) > _FEW and np.isfinite(arm.rewards[[0, -1]]).all()
+        arm.name: share_of_largest(sample)
+        for arm, sample in samples
+        if len(sample) > _FEW and np.isfinite(sample[[0, -1]]).all()
     }
     if tops:
         name, top = max(tops.items(), key=lambda item: item[1].share)
         of = f" of {name}" if name else ""
+        what = "totals of customers" if advice.customers.case == "customers" else "rewards"
         sentences.append(
-            f"No interval holds for a mean without a bound: the ten largest rewards{of} "
+            f"No interval holds for a mean without a bound: the ten largest {what}{of} "
             f"make up {top.share:.0%} of their sum, and one more like the largest would "
             f"move the mean from {short(top.mean)} to {short(top.one_more)}."
         )

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from tailproof.advice.code import explored, mostly_zero, written
+from tailproof.advice.code import adds_up, explored, mostly_zero, written
 from tailproof.stats.aims import Aim
 from tailproof.stats.estimators import Median
 from tailproof.tables.exposures import seconds
@@ -42,7 +42,7 @@ def settings(advice: Advice, aim: Aim | None = None) -> str:
             *small,
             *listed,
             *chance,
-            f'wait = "{_wait(advice)}"  # within which a reward counts',
+            f'wait = "{_wait(advice)}"  # {_about_wait(advice)}',
             *_sums(advice),
             *_groups(advice),
             'silence = 0.0  # the reward of a request that nobody tells; "lost": unknown'
@@ -64,10 +64,17 @@ def _wait(advice: Advice) -> str:
     return f"{size:g}s"
 
 
+def _about_wait(advice: Advice) -> str:
+    """Say that the window was not given, where customers return after a day."""
+    guessed = advice.window is None and advice.customers.returning
+    more = ": a guess, as no --window was given; later visits and refunds do not count"
+    return "within which a reward counts" + (more if guessed else "")
+
+
 def _sums(advice: Advice) -> list[str]:
-    """Say that orders and refunds of a request add up, as they did in a table of orders."""
+    """Say that orders and refunds of a request add up, as they did in the records."""
     line = 'rewards = "sum"  # orders and refunds add up; tell each with its number: event = "…"'
-    return [line] if advice.events else []
+    return [line] if adds_up(advice) else []
 
 
 def _groups(advice: Advice) -> list[str]:

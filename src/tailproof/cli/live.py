@@ -452,7 +452,7 @@ def _experiment_name(config: "Config", experiment: str | None) -> str:
     names = list(config.experiments)
     if experiment is None and len(names) == 1:
         return names[0]
-    require(experiment in names, "experiment", f"one of {', '.join(names)}", experiment)
+    require(experiment in names, "--experiment", f"one of {', '.join(names)}", experiment)
     assert experiment is not None
     return experiment
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tailproof.formatting import difference, interval, or_blank, p_value
+from tailproof.formatting import difference, interval, or_blank, p_value, short
 from tailproof.notebooks import html
 
 if TYPE_CHECKING:
@@ -192,8 +192,11 @@ class Judgement:
         low, high = self.cap
         what = "totals of units" if self._rows_share_units else "rewards"
         if self.capped_by == "bounds":
-            return f"{what} between {low:,.4g} and {high:,.4g}, as you said"
-        ends = f"at {high:,.4g}" if not low else f"at {low:,.4g} and {high:,.4g}"
+            if self.settings.get("smallest") is not None:
+                return f"{what} between {short(low)} and {short(high)}, as you said"
+            least = f"at least {short(low)}, as here"
+            return f"{what} of at most {short(high)}, as you said, and {least}"
+        ends = f"at {short(high)}" if not low else f"at {short(low)} and {short(high)}"
         if self.capped_by not in ("rewards", "totals"):
             return f"rewards capped {ends}"
         return f"{what} capped {ends}, a quantile of this log"

@@ -115,6 +115,7 @@ def _judgement(
             "units": None if log.unit is None else len(np.unique(log.unit)),
             "estimated_propensities": log.estimated,
             "unknown_rewards": question.unknown,
+            "smallest": question.smallest,
             "seed": question.seed,
         },
     )

@@ -313,8 +313,13 @@ class Worth:
             gain.add((alone, none), (none, most[mine]), y.take(mine))
 
     def settle(self, outcomes: int, samples: Sequence[Histogram], at: float) -> None:
-        """After a number of outcomes, learn the range again, and keep an interval for the chart."""
-        if outcomes >= _FIRST and outcomes & (outcomes - 1) == 0:
+        """After a number of outcomes, learn the range again, and keep an interval for the chart.
+
+        Customers may be counted long after the outcomes of their requests: the first range does not
+        wait for the next power of two.
+        """
+        again = outcomes >= _FIRST and outcomes & (outcomes - 1) == 0
+        if again or (self.scale is None and sum(s.count for s in samples) >= _FIRST):
             self.scale = self._learned(samples) or self.scale
         estimate = self.control.estimate() or self.even.estimate()
         if estimate is not None and estimate.known:

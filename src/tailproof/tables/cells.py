@@ -272,7 +272,9 @@ def numbers(column: Column, name: str, refusals: Refusals, decimal: Decimal | No
         else:
             bad.append(i)
     with_mark = f" with decimal mark {mark!r}" if mark in "".join(bare.values()) else ""
-    refusals.cells(column, bad, f"column {name} must contain numbers{with_mark}, got")
+    two_words = len(bad) == len(bare) == 2 and all(text.isalpha() for text in bare.values())
+    instead = " (1 and 0 for yes and no)" if two_words else ""
+    refusals.cells(column, bad, f"column {name} must contain numbers{with_mark}{instead}, got")
     return filled(column, values)
 
 

@@ -114,7 +114,8 @@ def customers(counts: Counts, known: int) -> str:
         f"visits within {span} of the first one brought, once they are over"
     )
     if waiting:
-        text += f"; {waiting:,} {'is' if waiting == 1 else 'are'} not counted yet"
+        are = "is" if waiting == 1 else "are"
+        text += f"; {waiting:,} {are} not counted yet (that takes a later request with its outcome)"
     if counts.outside:
         text += (
             f"; {amount(counts.outside)} that later visits brought do not count: a longer wait "
@@ -295,6 +296,11 @@ def _verdict(counts: Counts, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """Say whether it paid, in a word and in sentences."""
     if counts.control is None:
         return "none", f"{_NO_CONTROL} {_sentence(counts, rows[0])[1]}" if rows else _NO_CONTROL
+    if counts.aim.level is None and counts.followed.worth.scale is None:
+        return "early", (
+            "Too early to tell: the range of rewards is learned first, from 256 "
+            f"{counts.noun}s or more."
+        )
     if not rows or rows[0]["against"] != "control" or "Infinity" in rows[0]["gain"]:
         return "early", "Too early to tell: there are too few outcomes in the two groups."
     return _sentence(counts, rows[0])
