@@ -152,7 +152,7 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
 
 
 def propensities_are_frequencies(policy: Policy[Any]) -> None:
-    """If a policy reports its propensities, its choices are as frequent as these say.
+    """If a policy reports its propensities, its choices are as frequent as the propensities say.
 
     Each share is tested at its part of a false-alarm rate of 10⁻⁶.
     """
