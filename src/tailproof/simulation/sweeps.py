@@ -148,7 +148,7 @@ def _cost(cell: Cell[Any]) -> int:
 
 
 def _with_checksum(key: str, body: bytes) -> bytes:
-    """Return the arrays of a cell behind its key and a checksum of both."""
+    """Return the file of a cell: its key, a checksum of key and arrays, and its arrays."""
     head = f"tailproof cell 3\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 
