@@ -276,7 +276,7 @@ ONE_ARM = LinearBandit(contexts=GivenArms(np.eye(1)), theta=np.ones(1), noise=Ca
     [
         ({"policies": {}}, "policies must be a mapping from names to policies"),
         ({"policies": {"a": 3}}, r"policies\['a'\] must be a policy, got 3"),
-        ({"policies": {"a": OFUL()}}, "names no best arm; those in tailproof.bestarm do"),
+        ({"policies": {"a": OFUL()}}, "names no best arm; the policies of tailproof.bestarm do"),
         ({"environment": 3}, "environment must be a bandit to play, such as .*, got 3"),
         ({"environment": orthant(Cauchy())}, "environment must be linear, with fixed arms, got"),
         ({"environment": unit_ball(Cauchy())}, "environment must be linear, with fixed arms, got"),
