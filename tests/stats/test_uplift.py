@@ -95,8 +95,8 @@ def test_intervals_hold_at_every_look_while_the_policy_learns(
     assert ever_wrong[name] <= MOST_WRONG
 
 
-def summary_of(journal: Journal, aim: Aim | None = None) -> Summary:
-    summary = Summary(journal, aim or CappedMean(0.99))
+def summary_of(journal: Journal, aim: Aim | None = None, *, costs: bool = False) -> Summary:
+    summary = Summary(journal, aim or CappedMean(0.99), costs=costs)
     while not summary.refresh():
         pass
     return summary
@@ -246,8 +246,26 @@ def test_quantiles_compare_the_two_groups(journal: Journal) -> None:
     assert row["rule"] == pytest.approx(1, abs=0.1)  # all of them exceed the control's median
     assert row["other"] == pytest.approx(0.5, abs=0.1)
     assert 0.3 < row["gain"][1] < row["gain"][2] < 0.7
-    assert "more of its rewards above the median of the control group than" in told["pay"]["words"]
+    points = 100 * row["gain"][0]
+    words = f"It paid: {points:.3g} percentage points more of the rule's rewards than of the "
+    assert told["pay"]["words"].startswith(
+        f"{words}control group's were above the control group's median; between "
+    )
     assert len(found["reward"]) > 2000
+
+
+def test_costs_below_the_quantile_of_the_control_group_pay(journal: Journal) -> None:
+    """Costs of the rule are 100 lower, so fewer of them are above the control's median."""
+    write(journal, 3000, conversion=(1.0, 1.0), explore=0.0, policy=(0.0, 1.0))
+    journal.execute(
+        "UPDATE outcome SET reward = reward - 100 WHERE request IN"
+        " (SELECT id FROM request WHERE arm = 1)"
+    )
+    pay = summary_of(journal, Median(), costs=True).to_dict()["pay"]
+    assert pay["rows"][0]["rule"] == pytest.approx(0, abs=0.1)
+    assert pay["verdict"] == "paid"
+    words = "points more of the rule's rewards than of the control group's were not above the"
+    assert words in pay["words"]
 
 
 def test_quantiles_are_those_of_requests_that_share_decisions() -> None:

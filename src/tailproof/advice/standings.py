@@ -85,7 +85,7 @@ def standing_of(advice: Advice, aim: Aim) -> Standing | None:
 
 
 def unsound(advice: Advice) -> tuple[str, ...]:
-    """Return why no lead is sure in this file; machines are no reason, each is one customer."""
+    """Return why no lead is sure in this file; a machine is one customer, hence no reason."""
     kinds = {"shares": "the arms do not have their planned shares"}
     kinds |= {"duplicates": "orders occur twice", "burst": "one arm has a burst of rows"}
     return tuple(kinds[finding.kind] for finding in advice.findings if finding.kind in kinds)

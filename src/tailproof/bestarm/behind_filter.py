@@ -17,9 +17,9 @@ def behind_filter(
 ) -> Filtered:
     """Return the policy behind a mean of medians, wrong with probability at most its δ.
 
-    The policy gets half of δ. The other half covers the event that any of the max_pulls/block
-    medians exceeds the quantile of its share; otherwise the filtered rewards are sub-Gaussian with
-    the scale of `median_scale`, divided by √blocks.
+    The policy gets half of δ. The other half is divided evenly among the max_pulls/block
+    medians, and is the probability that any median exceeds its quantile; otherwise the filtered
+    rewards are sub-Gaussian with the scale of `median_scale`, divided by √blocks.
 
     Parameters
     ----------

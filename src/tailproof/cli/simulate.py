@@ -217,7 +217,7 @@ def gauntlet_command(
 def list_command(word: Word = None, kind: Kind = None) -> None:
     """List what can be named: policies, noise laws, environments, aims, figures and problems.
 
-    Without a word or a kind the names alone; with one of them, also what each is.
+    Without a word or a kind it lists names alone; with a word or a kind, also descriptions.
 
         tailproof list cauchy
 
@@ -235,7 +235,7 @@ def list_command(word: Word = None, kind: Kind = None) -> None:
         for group, things in described.items():
             table.add_row(group, escape(", ".join(things)), end_section=True)
         output.console.print(table)
-        output.console.print("What they are: tailproof list WORD, or tailproof list --kind noise")
+        output.console.print("Descriptions: tailproof list WORD, or tailproof list --kind noise")
         return
     table = output.empty_table("Names and descriptions", "kind", "name", "what it is", left=3)
     for group in [chosen] if chosen else described:

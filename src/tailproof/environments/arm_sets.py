@@ -86,7 +86,7 @@ class ArmSet(ABC):
 
 
 def draw_offers(contexts: ArmSet, rng: np.random.Generator, paths: int) -> Array:
-    """Draw vectors, and refuse another shape: one arm too many would be an arm of the next path."""
+    """Draw vectors and check their shape: an extra arm would be an arm of the next path."""
     vectors = np.asarray(contexts.draw(rng, paths))
     shape = paths, contexts.arms, contexts.dim
     if vectors.shape != shape:

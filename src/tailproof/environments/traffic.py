@@ -97,7 +97,7 @@ class Returning:
     buyers : float
         The share of visits with a purchase.
     sigma : float
-        Of the logarithm of a basket.
+        The standard deviation of the logarithm of a basket.
     lifts : numbers
         By what factor each arm multiplies the share of buyers.
 
@@ -165,7 +165,7 @@ class RareDear:
 
     @property
     def values(self) -> tuple[float, float]:
-        """What the cheap and the dear arm earn a row."""
+        """What the cheap and the dear arm earn per row."""
         return self.often * self.cheap, self.rarely * self.dear + self.also * self.cheap
 
     def draw(self, rng: np.random.Generator) -> Rows:

@@ -147,7 +147,7 @@ class Question:
 
 
 def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]:
-    """Return the log, the range of rewards or totals, and who chose it.
+    """Return the log, the range of rewards or totals, and what determined the range.
 
     With units, the range is learned from their totals, and the rows of a unit beyond it are scaled.
     """
@@ -182,7 +182,7 @@ def capped(log: Records, question: Question) -> tuple[Records, Ends | None, str]
 
 
 def refunds(log: Records, ends: Ends | None) -> Array:
-    """Return what each row brought to a total below 0 that counts as 0, with a positive sign."""
+    """Return the part of each row in a negative total that counts as 0, with a positive sign."""
     rewards = np.where(np.isnan(log.reward), 0.0, log.reward)
     if ends is None:
         return np.zeros(log.n)

@@ -234,7 +234,7 @@ def _about_few(values: Array, counts: NDArray[Any]) -> Iterator[Doubt]:
     """Yield the reason to doubt a mean of few different values.
 
     Whole numbers without a gap, as clicks and ratings, have a largest number that is known, if it
-    has come often enough. Of prices nobody knows which of them has not been sold yet.
+    has come often enough. Of prices nobody knows whether a larger price is still to be sold.
     """
     largest = int(np.abs(values).argmax())
     small = float(np.abs(values).max()) <= _LARGEST_COUNT

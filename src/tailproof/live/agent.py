@@ -158,9 +158,9 @@ class Agent:
     def cancel(self, tickets: Sequence[str]) -> list[Status]:
         """Let tickets not count, as their arms were not used: the caller had given up waiting.
 
-        A cancelled ticket has no reward, not even that of silence. Returns what happened to each:
-        "cancelled"; "late" if it already has a reward or an outcome; "unknown" if it was not asked
-        for yet: an ask for it that still arrives is answered, but does not count.
+        A cancelled ticket has no reward, not even the value of `silence`. Returns what happened to
+        each: "cancelled"; "late" if it already has a reward or an outcome; "unknown" if it was not
+        asked for yet: an ask for it that still arrives is answered, but does not count.
 
         >>> from tailproof import UCB1
         >>> agent = Agent(UCB1(), ":memory:")
@@ -172,7 +172,7 @@ class Agent:
         return statuses
 
     def act(self, acts: Sequence[Act]) -> list[Ticket | Status | ValueError]:
-        """Do asks, tells and cancellations in one commit; a refused one is answered by its error.
+        """Do asks, tells and cancellations in one commit; a refused act is answered by its error.
 
         If the commit fails, none was done. With an event loop: ``asyncio.to_thread(agent.act, …)``.
         """
@@ -199,7 +199,7 @@ class Agent:
         self._note("drop", arm)
 
     def pause(self, arm: str | None = None) -> None:
-        """Give everyone the control arm, or another one, until `resume`.
+        """Give everyone the control arm, or another arm, until `resume`.
 
         Requests are stored and learned as ever, with propensity one. A request whose offer does
         not have the arm is decided by the policy.
@@ -488,7 +488,7 @@ class Agent:
     # ---- the recipe, and restoring what was learned
 
     def _open(self, wanted: Policy[Any] | Recipe, given: Rules, *, change: bool) -> bool:
-        """Read or store the recipe, and return whether it replaced another one."""
+        """Read or store the recipe, and return whether it replaced another recipe."""
         journal, known = self.journal, self.journal.recipes()
         now = self._read().now
         if not known:

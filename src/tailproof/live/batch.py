@@ -115,7 +115,7 @@ def _offered(agent: "Agent", asked: Offer) -> Offer:
 
 
 def _offer_id(agent: "Agent", batch: Batch, offer: Offer) -> int | None:
-    """Return the id of an offer, None if it is new; refuse one that is never learned."""
+    """Return the id of an offer, None if it is new; refuse an offer that is never learned."""
     number, pulls = batch.offers.get(offer.key), agent.policy.pulls
     if number is None:
         number = agent.journal.offer_ids([offer.key]).get(offer.key)
@@ -218,7 +218,7 @@ def _tell(agent: "Agent", batch: Batch, tell: Tell) -> Status:
 
 
 def _ignore(batch: Batch, why: str, reward: float) -> None:
-    """Count a reward that is not stored; the sum is of those that cannot spoil it."""
+    """Count a reward that is not stored; huge rewards do not enter the sum."""
     count, total = batch.ignored.get(why, (0, 0.0))
     batch.ignored[why] = count + 1, total + (reward if abs(reward) < _SUMMED else 0.0)
 

@@ -55,8 +55,8 @@ class Settings:
     """The settings of one experiment.
 
     The policy of its `recipe` is wrapped in `Vigilant` or `Renewed` if it is to forget, and in
-    `Negated` if rewards are `costs`. The page compares arms by the `aim`. `arms` are for requests
-    without an offer, and all that requests may offer, unless the file says ``open = true``.
+    `Negated` if rewards are `costs`. The page compares arms by the `aim`. A request without an
+    offer gets one of `arms`; an offer may have other arms only if the file says ``open = true``.
     """
 
     name: str

@@ -30,8 +30,8 @@ HISTORY = "history"
 Progress = Callable[..., None] | None
 """Called with steps done, steps in all, and the task."""
 _ERRORS = 4.0
-"""Standard errors by which inverse propensities may fall short of the number of rows; of 16 000
-histories one arm is left out by chance."""
+"""Standard errors by which inverse propensities may fall short of the number of rows; by
+chance, one history in 16 000 leaves out an arm."""
 _STEP = 5000
 """Rows that are written between two steps of the progress bar."""
 _OVER = ("told", "silent", "learned")

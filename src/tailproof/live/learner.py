@@ -27,7 +27,7 @@ __all__ = ["Learner", "certain", "draws", "packed"]
 _COPIES = 200
 """Choices drawn where the policy does not report propensities; one of them is then taken."""
 _ENOUGH = 100
-"""Rewards after which an arm is no longer new, so that the first share of a new one is a tenth."""
+"""Rewards after which an arm is no longer new, so that the first share of a new arm is a tenth."""
 _CACHED = 64
 """Offers whose arrays are kept; a service has few that repeat."""
 

@@ -116,7 +116,7 @@ class Offer:
 
 @lru_cache(maxsize=4096)  # a service sees the same few offers again and again
 def _named(names: tuple[str, ...]) -> Offer:
-    """Return the offer of these names without features, the same whatever their order."""
+    """Return the offer of these names without features; their order does not matter."""
     if not 0 < len(names) <= MOST_ARMS:
         raise ValueError(f"offer must have 1 to {MOST_ARMS} arms, got {len(names)}")
     ok = "".join(names).isprintable() and all(names) and max(map(len, names)) <= LONGEST_NAME

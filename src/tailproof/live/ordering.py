@@ -1,4 +1,4 @@
-"""When requests have their outcome, in which order, and who sees to it."""
+"""When requests get their outcomes, in which order, and which agent gives them."""
 
 import logging
 import threading

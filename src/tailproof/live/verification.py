@@ -38,7 +38,7 @@ _ORPHANS = {
     "request {}": "SELECT d.request FROM due d LEFT JOIN request r ON r.id = d.request"
     " WHERE r.id IS NULL ORDER BY 1",
 }
-"""Rows without the row that they belong to, by what is said of them."""
+"""Queries for rows whose counterpart is missing, by the name that a finding gives them."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class RevenueUCB(KArmed[SalesHistogram], Randomised[SalesHistogram]):
     Why the larger of two variances: an arm that has hardly sold anything does not know its own
     variance, so it takes the variance of all arms and the added purchase; an arm that varies more
     than the others needs its own. Each arm weighs the same, because in the variance of all rewards
-    the arm with the most visitors decides: if it is a narrow one, a wide arm that is better would
+    the arm with the most visitors decides: if it is a narrow arm, a wide arm that is better would
     be locked out.
 
     The range is learned anew when there are 1.1 times as many purchases, from a histogram with bins

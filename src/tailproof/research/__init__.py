@@ -1,1 +1,1 @@
-"""What measures the rest: the paper's figures, the gauntlet, and the report."""
+"""Measurements of the library: the paper's figures, the gauntlet, and the report."""

@@ -89,7 +89,7 @@ class RegretDifference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairwiseDifferences:
-    """The differences of the final regrets of all pairs of policies, which hold all at once.
+    """The final regrets of all pairs of policies compared, with intervals that hold jointly.
 
     Attributes
     ----------

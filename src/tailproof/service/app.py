@@ -92,7 +92,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif error.status_code == 405:
         text += f": {path} takes {(error.headers or {}).get('Allow', 'another method')}"
     elif text == "Not Found":
-        text += f": nothing is at {path}; /openapi.json lists all there is"
+        text += f": nothing is at {path}; /openapi.json lists all paths"
     return JSONResponse(problem(text), error.status_code, error.headers)
 
 

@@ -90,7 +90,7 @@ async def _answers(
 ) -> list[dict[str, Any]]:
     """Cancel abandoned asks, do asks and tells, all in one commit; count asks and tells.
 
-    A refused one does not affect the others.
+    A refused act does not affect the others.
     """
     acts: list[Ask | Tell | ValueError] = []
     for body in bodies:
@@ -140,7 +140,7 @@ async def tell(request: Request, experiment: Named, body: TellBody) -> Response:
 
 @router.post("/experiments/{name}/batch", response_model=BatchAnswer, responses=REFUSALS)
 async def batch(request: Request, experiment: Named, body: BatchBody) -> Response:
-    """Do several asks and tells in one commit; a refused one does not affect the others."""
+    """Do several asks and tells in one commit; a refused act does not affect the others."""
     return JSONResponse({"answers": await _answers(request, experiment, body.acts)})
 
 

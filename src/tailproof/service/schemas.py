@@ -164,7 +164,7 @@ class ErrorAnswer(_Strict):
 
 
 class BatchAnswer(_Strict):
-    """One answer for each element of `acts`, in order; a refused one has `error`."""
+    """One answer for each element of `acts`, in order; a refused act has `error`."""
 
     answers: list[TicketAnswer | StatusAnswer | ErrorAnswer] = Field(
         examples=[

@@ -45,7 +45,7 @@ def code_of(engine: str) -> Code:
 
 
 def _installed(package: str) -> bool:
-    """Return whether a package can be imported, without importing it where it stands alone."""
+    """Return whether a package can be imported; only the package that holds it is imported."""
     try:
         return find_spec(package) is not None
     except ModuleNotFoundError:  # of a package that it is part of

@@ -50,7 +50,7 @@ def sweep(
         cluster you are connected to, or start a local one and stop it again; a script that lets
         dask start one needs the line ``if __name__ == "__main__":``. "compiled" (on cores) and
         "cuda" (on a GPU) play the policies of `tailproof.compiled.FORMS` as machine code, with
-        other random numbers of the same laws; a path is the same in any number of paths.
+        other random numbers of the same laws; no path depends on how many paths are played.
     workers : int
         Processes or threads to start; 0 means one for each core. A dask client keeps its workers.
     progress : bool or callable, optional
@@ -148,7 +148,7 @@ def _cost(cell: Cell[Any]) -> int:
 
 
 def _with_checksum(key: str, body: bytes) -> bytes:
-    """Return the arrays of a cell behind its key and a checksum of both."""
+    """Return the file of a cell: its key, a checksum of key and arrays, and its arrays."""
     head = f"tailproof cell 3\n{key}\n".encode()
     return head + sha256(head + body).hexdigest().encode() + b"\n" + body
 

@@ -1,4 +1,4 @@
-"""One arm against another, looked at once: two tests that must agree, within days where known.
+"""Compare two arms at one look: two tests that must agree, within days where days are known.
 
 For customers with capped totals X_i, arm a earns more than arm b by
 

@@ -73,7 +73,7 @@ def totals_of(customer: Index, reward: Array, size: int) -> Array:
 
 
 def owed(totals: Array, low: float) -> Array:
-    """Return what each total is below 0 where a range from `low` = 0 leaves that out: refunds.
+    """Return how far each total is below 0 if the range begins at `low` = 0, else 0: refunds.
 
     >>> owed(np.array([-20.0, 0.0, 5.0]), 0.0).tolist(), owed(np.array([-20.0]), -9.0).tolist()
     ([20.0, 0.0, 0.0], [0.0])
@@ -96,7 +96,7 @@ class Concentration(NamedTuple):
     Attributes
     ----------
     half : int
-        The fewest customers that make half of it.
+        The fewest customers that make half of the revenue.
     largest : float
         The share of the largest.
 
@@ -126,7 +126,7 @@ class Concentration(NamedTuple):
             return ""
         make = "customer makes" if self.half == 1 else "customers make"
         return (
-            f"Few customers make most of this: {self.half} {make} half of it, the largest "
+            f"Few customers make most of the total: {self.half} {make} half of it, the largest "
             f"{self.largest:.0%}. More visits of the same customers will not help; more customers "
             "will."
         )

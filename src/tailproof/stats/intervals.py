@@ -393,7 +393,7 @@ def evidence_needed(arms: int, level: float = 0.95) -> float:
     ln(K/(1 − level))
 
     A is called sure when its evidence over each other arm reaches this, which is wrong if another
-    arm is as good or better. Let * be a best arm, and B another one if there is a tie. A wrong
+    arm is as good or better. Let * be a best arm, and B another best arm if there is a tie. A wrong
     claim for an arm other than * needs evidence over *; a wrong claim for * needs evidence over B.
     These are at most K events, each with a probability of at most (1 − level)/K over all looks.
 

@@ -29,7 +29,7 @@ class Timeline:
 
     Buckets double in size as the journal grows. For a mean they keep sums; for the quantile `level`
     a sample of about 256 rewards each: ticket n is sampled if n/φ modulo 1 is below 2^−thin, φ the
-    golden ratio; so each sample is part of those at smaller sizes.
+    golden ratio; so a larger thin keeps a part of the same sample.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class RunningTotal:
         require(bool((risks >= 0).all()), "low", "at most 0, and high at least 0", (low, high))
         over = float((np.abs(terms) - risks[(terms > 0).astype(int), np.arange(len(terms))]).max())
         slack = 1e-9 * float(np.abs(terms).max())  # for rounding
-        require(over <= slack, "terms", "within their bounds", f"one that is {over:g} beyond")
+        require(over <= slack, "terms", "within their bounds", f"a term {over:g} beyond its bound")
         if self.bets is None:  # the first bounds say which bets are sensible
             self.bets = largest_bet(risks[:, :1]) * _BETS
         self.bets *= self.bets <= largest_bet(risks.max(axis=1, keepdims=True)) * (1 + 1e-9)

@@ -101,7 +101,7 @@ class Decided(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What two rules earn a request, and their difference with its interval.
+    """What two rules earn per request, and their difference with its interval.
 
     `uncapped` is the difference of rewards as they were, without an interval, and `beyond` how many
     rewards were cut. For a quantile all are shares of rewards above the control group's quantile.

@@ -47,7 +47,7 @@ def reduced(
     """Return the records of a lazy frame.
 
     With a unit, a row for each unit, arm and propensity: the sum of its rewards, its first time,
-    and how many rows it stands for; and the rewards of the rows behind, counted, without units.
+    and how many rows of the frame it stands for; besides, how often each reward of an arm occurs.
     Without a unit, a row for each distinct reward of an arm, day and propensity, repeated as often
     as it occurs. Rows at the same time are put into a random order, as their true order is unknown.
 

@@ -41,7 +41,7 @@ _WRITTEN = (
 )
 """Numbers that are dates as they are written, such as 20261231, from 1980 to 2100."""
 _SINCE_1970 = 1e8
-"""Seconds, as of 1973, from which a number counts from 1970 and not from a start of its own."""
+"""A number of seconds from here on (March 1973) counts from 1970, a smaller one from anywhere."""
 _DAY = 86_400
 
 
@@ -51,9 +51,9 @@ class Moments(NamedTuple):
     Attributes
     ----------
     seconds : array
-        Since 1970, or as they are if they are small numbers.
+        Since 1970; small numbers stay as they are.
     note : str
-        What was done to them, as a sentence.
+        What was done to the times, as a sentence.
     example : str
         A time as it stands.
     zoned : bool, optional

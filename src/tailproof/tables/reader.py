@@ -34,7 +34,7 @@ __all__ = ["ALSO", "Reader", "finished"]
 ALSO = {"unit": ("decision", "hold"), "time": ("at", "asked"), "status": ("fate",)}
 """Other names that a column may have if none is asked for."""
 _FAR = 20 * 366 * 86_400.0
-"""A time so many seconds from the usual time counts as a wrong one, as 1970 or 9999 does."""
+"""A time further than so many seconds from the usual time is wrong, such as 1970 or 9999."""
 _OPEN = ("pending", "kept")
 """The status of a row that still waits for its reward."""
 

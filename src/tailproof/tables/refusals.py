@@ -26,7 +26,7 @@ class Refusals:
     Parameters
     ----------
     where : callable
-        From the number of a row to where it is, such as "line 12".
+        Turns the number of a row into its place, such as "line 12".
     skip : bool
         Whether to leave bad rows out.
 

@@ -1,4 +1,4 @@
-"""What every check states its findings with."""
+"""Assertions that every check uses to state its findings."""
 
 import copy
 import pickle

@@ -87,7 +87,7 @@ def batch_equals_singles(policy: Policy[Any]) -> None:
 def state_round_trips(policy: Policy[Any]) -> None:
     """A state that is saved as plain arrays halfway and restored continues bit for bit.
 
-    A pickled or copied state does, too, and a state split into paths and joined again.
+    So does a pickled or copied state, and a state that is split into paths and joined again.
     """
     arms, rewards, half = games.arms(policy), games.rewards(policy), games.DECISIONS // 2
     state, _ = games.play(policy, arms[:half], rewards[:half])
@@ -152,7 +152,7 @@ def arms_come_and_go(policy: Policy[Any]) -> None:
 
 
 def propensities_are_frequencies(policy: Policy[Any]) -> None:
-    """If a policy reports its propensities, its choices are as frequent as these say.
+    """If a policy reports its propensities, its choices are as frequent as the propensities say.
 
     Each share is tested at its part of a false-alarm rate of 10⁻⁶.
     """

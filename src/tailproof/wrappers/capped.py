@@ -88,7 +88,7 @@ class Capped(Relearning[Ranged]):
 
     Source: capping at a percentile is common in experiment platforms; Dixon 1960 for winsorising.
     Differences: the range is learned, not given; later changes of it hold for new rewards only.
-    Rewards beyond 2³² times the first that is not zero count as that.
+    A reward beyond 2³² times the first nonzero reward counts as 2³² times that reward.
 
     Kind: around a policy.
     Needs: nothing.

@@ -26,7 +26,7 @@ class BayesianBandits(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it chooses among all arms it knows."""
+        """True: the guest chooses among all arms that it knows."""
         return True
 
     @property

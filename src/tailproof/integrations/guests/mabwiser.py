@@ -26,7 +26,7 @@ class MABWiser(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it chooses among all arms it knows."""
+        """True: the guest chooses among all arms that it knows."""
         return True
 
     @property
@@ -59,7 +59,7 @@ class MABWiser(Guest):
 
 
 def mabwiser(learning_policy: Any, **settings: Any) -> MABWiser:
-    """Return a policy that runs MABWiser with a learning policy, or its name and settings.
+    """Return a policy that runs MABWiser with a learning policy, given itself or by its name.
 
     ``LinUCB``, ``LinTS`` and ``LinGreedy`` see a context, the others the number of the arm.
 

@@ -25,7 +25,7 @@ class PyMAB(Guest):
 
     @property
     def keeps_arms(self) -> bool:
-        """Yes: it chooses among all arms it knows."""
+        """True: the guest chooses among all arms that it knows."""
         return True
 
     @property

@@ -66,11 +66,11 @@ class Journal(ABC):
     READING: ClassVar[str] = "BEGIN"
     """Begins a transaction that only reads, at one point in time."""
     SHARED: ClassVar[str] = ""
-    """Keeps rows that were read from being deleted until the end of the transaction."""
+    """Protects the rows that a transaction has read from deletion until it ends."""
     TELLING: ClassVar[str] = ""
     """Keeps requests from getting their outcome until the end of the transaction."""
     ORDERING: ClassVar[str] = ""
-    """Leaves out requests that somebody tells a reward of just now."""
+    """Leaves out requests whose reward is being told at this moment."""
     ORDERS: ClassVar[str] = "1"
     """Says in SQL whether a transaction may number outcomes."""
     CLOCK: ClassVar[str] = "0.0"
@@ -110,7 +110,7 @@ class Journal(ABC):
 
     @abstractmethod
     def _is_conflict(self, error: BaseException) -> bool:
-        """Return whether a row was there already."""
+        """Return whether the error says that a row with the same key is stored already."""
 
     @abstractmethod
     def _schema(self) -> int:

@@ -27,7 +27,7 @@ from tailproof.research.gauntlet.problems import QUARTERS, Problem, named
 __all__ = ["REPORT", "TUNING", "clusters", "modes"]
 
 _WEEK = (0.6, 0.6, 0.6, 0.6, 0.6, 2.0, 2.0)
-"""What weekdays and two days of a weekend multiply the share of buyers by."""
+"""Factors of the share of buyers on weekdays and on the two days of a weekend."""
 _RAMP = tuple(float(x) for x in np.linspace(0.5, 1.5, 20))
 """A share of buyers that grows from half to one and a half times in twenty steps."""
 _QUANTILES = ndtri((np.arange(200) + 0.5) / 200)

@@ -207,8 +207,9 @@ class JudgedClaim:
     def decisions(self) -> int | None:
         """The fewest decisions that the verdict needs, None where nothing decides.
 
-        To hold, a claim needs all parts. To be refuted it needs one part that disagrees, and to be
-        mixed also one that agrees: of these, the parts with the most decisions count.
+        "Holds" needs every part. "Does not hold" needs one disagreeing part, and "mixed" one
+        disagreeing and one agreeing part; where one part is enough, the part with the most
+        decisions counts.
         """
         made = [math.inf if part.decisions is None else part.decisions for part in self._decisive]
         if self.verdict in ("holds", "open"):

@@ -14,13 +14,13 @@ __all__ = ["sound"]
 _ALARM = math.log(1000)
 """Evidence that the control group is not drawn as configured; chance reaches it once in 1000."""
 _MANY = 0.05
-"""A share of late money above this is pointed out: effects of interest are as small."""
+"""Above this share, late money is pointed out: effects of interest are as small."""
 _MOST_LOST = 0.5
-"""A share of lost rewards above this is pointed out: silence may then mean 0."""
+"""Above this share, lost rewards are pointed out: silence may then mean 0."""
 _FEW = 0.002
-"""A share of rewards that cannot be stored above this is pointed out: tests leave fewer."""
+"""Above this share, ignored rewards are pointed out: somebody's trials are a smaller share."""
 _LEAST = 5
-"""Fewer rewards than this that cannot be stored are not pointed out: somebody tried something."""
+"""The fewest ignored rewards that are pointed out: somebody's trials are fewer."""
 _NAMED = 6
 """The most arms that a check names."""
 _IGNORED = {
@@ -31,10 +31,10 @@ _IGNORED = {
     ),
     "second": (
         "second rewards",
-        "came for a ticket that had another one",
+        "came for a ticket that already had another reward",
         ': if a visit may bring several, set rewards = "sum" and name an event in each tell',
     ),
-    "repeated": ("repeated tells", "were repeats of one that is stored", ""),
+    "repeated": ("repeated tells", "repeated a reward that is stored", ""),
 }
 """For each kind of reward that was told and not stored: a name, what happened, and advice."""
 
@@ -63,7 +63,7 @@ def _of_control(counts: Counts) -> Iterator[Check]:
     fine = counts.followed.worth.ratio_evidence() < _ALARM
     if not fine:
         shares += (
-            ". That is no chance (evidence above 1000 to 1): requests are lost or sent "
+            ". Chance does not explain this (evidence above 1000 to 1): requests are lost or sent "
             "elsewhere after their group was drawn"
         )
     yield "control group", fine, shares

@@ -289,7 +289,7 @@ def _least(shares: str | None) -> float:
 
 
 def counted(experiment: "Experiment") -> Callable[[int], bytes]:
-    """Return what gives `prune` the counts that it keeps, so that "did it pay" goes on."""
+    """Return a function with the counts that `prune` keeps, so that "did it pay" goes on."""
 
     def page(first: int) -> bytes:
         counts = Counts(experiment.reader(), experiment.settings.aim)

@@ -70,15 +70,6 @@ _NO_CONTROL = (
 )
 
 
-def _unit(counts: Counts) -> str:
-    """Return what the numbers are of, such as "a customer"."""
-    level = counts.aim.level
-    if level is None:
-        return f"a {counts.noun}"
-    name = "median" if level == 0.5 else f"{level:g}-quantile"
-    return f"of its rewards above the {name} of the control group"
-
-
 def _capped(counts: Counts) -> str:
     """Say how rewards are cut; nothing for quantiles."""
     scale = counts.followed.worth.scale
@@ -107,11 +98,11 @@ def customers(counts: Counts, known: int) -> str:
     if not known:
         return (
             f"No customer is counted yet; {waiting:,} wait: a customer counts once all "
-            f"visits within {span} of the first one, and a later one, have their outcomes."
+            f"visits within {span} of the first visit, and a later visit, have their outcomes."
         )
     text = (
         f"{known:,} {'customer is' if known == 1 else 'customers are'} counted, each with what its "
-        f"visits within {span} of the first one brought, once they are over"
+        f"visits within {span} of the first visit brought, once they are over"
     )
     if waiting:
         are = "is" if waiting == 1 else "are"
@@ -313,18 +304,34 @@ def _sentence(counts: Counts, row: dict[str, Any]) -> tuple[str, str]:
         return "unsure", (
             f"Cannot tell against {row['name']}: some arms had no chance. Set explore or floor."
         )
-    verb = "had" if counts.aim.level is not None else "saved" if counts.costs else "earned"
-    percent = row["percent"][0]
-    share = "" if percent is None else f", {signed(float(percent))} %"
-    words = (
-        f"the rule {verb} {_more(gain)} {_unit(counts)} than {row['name']}{share}; "
-        f"{_between(low, high)}.{_in_all(counts, row)}{_beyond(counts, row)}"
-    )
+    words = _gained(counts, row) if counts.aim.level is None else _shares(counts, gain, low, high)
     if low > 0:
         return "paid", f"It paid: {words}"
     if high < 0:
         return "cost", f"It did not pay: {words}"
     return "unsure", f"Not sure yet: {words}"
+
+
+def _gained(counts: Counts, row: dict[str, Any]) -> str:
+    """Say what the rule earned per customer and in all beyond another rule."""
+    gain, low, high = (float(x) for x in row["gain"])
+    verb, percent = "saved" if counts.costs else "earned", row["percent"][0]
+    share = "" if percent is None else f", {signed(float(percent))} %"
+    return (
+        f"the rule {verb} {_more(gain)} a {counts.noun} than {row['name']}{share}; "
+        f"{_between(low, high)}.{_in_all(counts, row)}{_beyond(counts, row)}"
+    )
+
+
+def _shares(counts: Counts, gain: float, low: float, high: float) -> str:
+    """Compare the shares of rewards above the control group's quantile; of costs, not above it."""
+    level, where = counts.aim.level, "not above" if counts.costs else "above"
+    name = "median" if level == 0.5 else f"{level:g}-quantile"
+    return (
+        f"{amount(100 * abs(gain))} percentage points {'more' if gain >= 0 else 'fewer'} of the "
+        f"rule's rewards than of the control group's were {where} the control group's {name}; "
+        f"{_between(100 * low, 100 * high)}."
+    )
 
 
 def _more(gain: float) -> str:
@@ -363,7 +370,7 @@ def _beyond(counts: Counts, row: dict[str, Any]) -> str:
     return (
         f" Rewards are capped, now at {amount(scale.high)}, and {count:,} {what}"
         f"{' was' if count == 1 else 's were'} beyond the cap{decide}: without a cap it is "
-        f"{_more(raw)} {_unit(counts)} ({amount(total)} in all, without an interval)."
+        f"{_more(raw)} a {counts.noun} ({amount(total)} in all, without an interval)."
     )
 
 
@@ -388,7 +395,7 @@ def exploring(counts: Counts) -> dict[str, Any]:
         return {"words": words, "how": "", "row": None}
     row = _gain(counts, "served", "what the requests got", estimate)
     gain, low, high = (float(x) for x in row["gain"])
-    cost = f"{amount(gain)} {_unit(counts)}"
+    cost = f"{amount(gain)} a {counts.noun}"
     if low > 0:
         total = amount(float(row["total"][0]))
         words = f"Exploring cost {cost}, {_between(low, high)}; {total} in all."

@@ -219,7 +219,7 @@ function showPay({ pay, costs, aim, mean, control, name, customers }) {
     ...(mean && row.beyond ? [["Without the cap", words(rounded(row.uncapped)), `${each}; ${whole.format(row.beyond)} ${noun}s are above the cap`]] : []),
     [`${noun[0].toUpperCase()}${noun.slice(1)}s`, whole.format(row.requests), "that this is from"],
   ])]).flat());
-  const gained = mean ? `${costs ? "Saved" : "Earned"} ${each}, beyond` : `Share of rewards above the control's ${level(aim)}, beyond that of`;
+  const gained = mean ? `${costs ? "Saved" : "Earned"} ${each}, beyond` : `Share of rewards ${costs ? "not above" : "above"} the control's ${level(aim)}, beyond the share of`;
   setText("trail-words", `${gained} ${control ? "the control group" : "an even split"}, so far, with its interval; above the line it pays.`);
   const rules = [control ? `always:${control.arm}` : "always:ARM", "even"];
   setText("judge", `tailproof judge journals/${name}.db --aim '${aim}' \\\n  ${rules.map(rule => `--rule '${rule}'`).join(" ")}`);
@@ -396,7 +396,7 @@ function showTickets({ tickets, outcomes, silence, ignored }) {
     silence === null ? ["Lost", tickets.lost, share(tickets.lost, tickets.asked)]
       : ["Silent", tickets.silent, `no reward in time, so ${words(silence)}`],
     ["Late", tickets.late, `came too late and were not learned; ${words(tickets.late_sum)} in all`],
-    ...[["unknown", "Unknown", "named a ticket that was never asked for"], ["second", "Second", "came for a ticket that had another"],
+    ...[["unknown", "Unknown", "named a ticket that was never asked for"], ["second", "Second", "came for a ticket that already had another reward"],
       ["repeated", "Repeated", "were told again, and counted once"]].filter(([why]) => ignored[why])
       .map(([why, name, what]) => [name, ignored[why][0], `${what}; ${words(rounded(ignored[why][1]))} in all`]),
     ...(tickets.cancelled ? [["Cancelled", tickets.cancelled, "nobody waited for the answer"]] : []),
