@@ -43,10 +43,13 @@ def fed(policy: Any, rewards: Array, chosen: Any = 0, arms: Array | None = None)
 
 def reference(rewards: list[float]) -> Array:
     """Return M of every bet, one arm, one reward at a time: falls in row 0 and rises in row 1."""
-    edges = sorted(rewards[:15])
-    evidence, bins = np.zeros((2, 5)), []
-    for n, y in enumerate(rewards[15:], 1):
-        bins.append(sum(edge < y for edge in edges))
+    edges, bins, evidence = list[float](), list[int](), np.zeros((2, 5))
+    for t, y in enumerate(rewards):
+        if len(edges) < 15 and t < 300:
+            edges = sorted({*edges, y})
+            continue
+        bins.append(2 * sum(edge < y for edge in edges) + (y in edges))
+        n = len(bins)
         low = sum(other < bins[-1] for other in bins) / n
         high = sum(other <= bins[-1] for other in bins) / n
         u = np.linspace(low, high, 4001)
@@ -86,21 +89,36 @@ def test_stakes_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0, 4.0), (5.0, 0.0, 0.0, 0.0), (9.0, 9.0, -1, -1)])
-def test_bets_are_fair(values: tuple[float, ...]) -> None:
+@pytest.mark.parametrize("first", [np.arange(-7.0, 8), np.resize([0.0, 1.5, 2.5, -3, 6], 300)])
+def test_bets_are_fair(values: tuple[float, ...], first: Array) -> None:
     """Over all orders of the later rewards, with ties, the mean of M is what was staked so far."""
     orders = np.array(list(itertools.permutations(values))).T
-    column = np.repeat([0.0, 1.5, 2.5, -3.0, 6.0], 3)[:, None]
-    first = np.tile(column, orders.shape[1])
+    first = np.tile(first[:, None], orders.shape[1])
     state = fed(Vigilant(FixedArm(arm=0), level=1e-12), np.concatenate([first, orders]))
     np.testing.assert_allclose(state.evidence[:, 0].mean(axis=0), STAKES[:4].sum(), rtol=1e-12)
     assert not state.evidence[:, 1].any()
 
 
-def test_evidence_is_that_of_the_formula() -> None:
-    rewards = np.random.default_rng(5).standard_cauchy(60).round(1)
-    rewards[40:] -= 3
+@pytest.mark.parametrize(("zeros", "count"), [(0.0, 60), (0.6, 120), (0.97, 380)])
+def test_evidence_is_that_of_the_formula(zeros: float, count: int) -> None:
+    rng = np.random.default_rng(5)
+    rewards = rng.standard_cauchy(count).round(1)
+    rewards[-20:] -= 3
+    rewards[rng.random(count) < zeros] = 0
     state = fed(Vigilant(FixedArm(arm=0), level=1e-12), rewards[:, None])
     np.testing.assert_allclose(state.evidence[0, 0], reference(rewards.tolist()), rtol=1e-4)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_halved_prices_are_seen_where_few_buy(spread: float) -> None:
+    """Of 15 rewards hardly one is a purchase: edges are looked for until 15 rewards differ."""
+    rng = np.random.default_rng(6)
+    prices = 20 * rng.lognormal(0, spread, (30_000, 10))
+    prices[10_000:] /= 2
+    rewards = np.where(rng.random((30_000, 10)) < 0.05, prices, 0.0)
+    watched = Vigilant(FixedArm(arm=0), level=RARE)
+    assert not fed(watched, rewards[:10_000]).restarts.any()
+    assert fed(watched, rewards).restarts.all()
 
 
 @pytest.mark.parametrize("shift", [-3.0, 3.0])

@@ -14,7 +14,9 @@ from tailproof.wrappers.base import Wrapped, Wrapper
 __all__ = ["Vigilant"]
 
 _FIRST = 15
-"""The first rewards of an arm divide the line into bins for its later ones."""
+"""The first rewards of an arm that differ divide the line into bins for its later ones."""
+_MOST = 300
+"""Rewards in which these are looked for: where a twentieth of visitors buy, 15 of them buy."""
 _POWERS = np.array([1.5, 6.0])
 _SHIFTS = np.array([0.4, 1.0, 2.5])
 _BETS = len(_POWERS) + len(_SHIFTS)
@@ -33,10 +35,10 @@ class Watched(Wrapped):
     offer, varies : arrays of shape (paths, K, d) and (paths,)
         The vectors on offer at first, and 1 once there were others.
     seen, edges : arrays of shape (paths, K, phases) and (paths, K, phases, 15)
-        How many rewards of each arm in each phase, and the first of them in ascending order, +inf
-        where missing.
-    counts : array of shape (paths, K, phases, 16)
-        How many of the others are in each bin between the edges.
+        How many rewards of each arm in each phase, and the first of them that differ in ascending
+        order, +inf where missing.
+    counts : array of shape (paths, K, phases, 31)
+        How many of the later ones are below the first edge, equal to it, between it and the second…
     bets : array of shape (paths, K)
         How many of an arm's rewards were ranked.
     evidence : array of shape (paths, K, 2, bets)
@@ -51,7 +53,7 @@ class Watched(Wrapped):
     varies: Counts
     seen: Annotated[Index, Rule(("arms", 1), least=0)]
     edges: Annotated[Array, Rule(("arms", 1, _FIRST), blank=math.inf)]
-    counts: Annotated[Index, Rule(("arms", 1, _FIRST + 1), least=0)]
+    counts: Annotated[Index, Rule(("arms", 1, 2 * _FIRST + 1), least=0)]
     bets: ArmCounts
     told: Annotated[Index, Rule(least=-1, blank=-1)]
     evidence: Annotated[Array, Rule(("arms", 2, _BETS), finite=True)]
@@ -77,22 +79,30 @@ class Watched(Wrapped):
         """Add one reward in each path; return the evidence on its arm, of shape (paths, 2)."""
         key = np.where(self.varies > 0, 0, chosen)
         paths = np.arange(self.paths)
-        n = self.seen[paths, key, phase]
-        self.seen[paths, key, phase] = n + ONE
-        young, old = np.flatnonzero(n < _FIRST), np.flatnonzero(n >= _FIRST)
+        self.seen[paths, key, phase] += ONE
+        few = np.isinf(self.edges[paths, key, phase, -1])
+        few &= self.seen[paths, key, phase] <= _MOST
+        young, old = np.flatnonzero(few), np.flatnonzero(~few)
         if len(young):
-            at = young, key[young], phase[young]
-            self.edges[*at, n[young]] = y[young]
-            self.edges[at] = np.sort(self.edges[at], axis=1)
+            self._divide((young, key[young], phase[young]), y[young])
         if len(old):
-            self._bet((old, key[old], phase[old]), y[old], n[old] - _FIRST + 1)
+            self._bet((old, key[old], phase[old]), y[old])
         evidence: Array = self.evidence[paths, key].mean(axis=2)
         return evidence
 
-    def _bet(self, at: tuple[Index, Index, Index], y: Array, n: Index) -> None:
-        """Update the evidence of some paths by the n-th reward of a phase, after its first 15."""
-        place = (self.edges[at] < y[:, None]).sum(axis=1)
+    def _divide(self, at: tuple[Index, Index, Index], y: Array) -> None:
+        """Make rewards of some paths edges if they differ from those before."""
+        edges = self.edges[at]
+        new = np.flatnonzero((edges != y[:, None]).all(axis=1))
+        edges[new, -1] = y[new]
+        self.edges[at] = np.sort(edges, axis=1)
+
+    def _bet(self, at: tuple[Index, Index, Index], y: Array) -> None:
+        """Update the evidence of some paths by a reward, ranked among those in the bins."""
+        edges = self.edges[at]
+        place = 2 * (edges < y[:, None]).sum(axis=1) + (edges == y[:, None]).any(axis=1)
         self.counts[*at, place] += ONE
+        n = self.counts[at].sum(axis=1)
         upto = self.counts[at].cumsum(axis=1)[np.arange(len(y)), place] / n
         share = self.counts[*at, place] / n
         fall, rise = _mass(1 - upto, share), _mass(upto - share, share)
@@ -153,8 +163,8 @@ class Vigilant(Wrapper[Watched]):
         The length of a cycle of the rewards, in decisions. Where a clock says the phase, see
         `tell_phase`.
     phases : int
-        Into how many equal parts the period is cut; each needs 15 rewards of an arm before the next
-        reward is ranked.
+        Into how many equal parts the period is cut; each needs 15 different rewards of an arm, or
+        300, before the next reward is ranked.
 
     Examples
     --------
@@ -171,8 +181,9 @@ class Vigilant(Wrapper[Watched]):
 
     A state has `restarts`, how many there were, and `since`, the decisions since the last restart.
 
-    The first 15 rewards of an arm only divide the line into 16 bins; later ones are ranked by their
-    bin, ties sharing the bet evenly, so that a state takes 340 bytes an arm. The bets are b u^(b−1)
+    The first 15 rewards of an arm that differ, among 300 at most, only divide the line: later ones
+    are ranked by the edge that they equal, or the edges that they lie between, ties sharing the bet
+    evenly, so that a state takes 460 bytes an arm. The bets are b u^(b−1)
     with b = 1.5, 6, which suit light tails, and (1 + x²)/(1 + (x − Δ)²), x = tan π(u − ½), the
     likelihood ratios of Cauchy noise shifted by Δ = 0.4, 1, 2.5; each for rises and mirrored.
 
@@ -213,7 +224,7 @@ class Vigilant(Wrapper[Watched]):
             self.policy.init(paths, arms, dim),
             seen=np.zeros((paths, arms, phases), dtype=np.int64),
             edges=np.full((paths, arms, phases, _FIRST), math.inf),
-            counts=np.zeros((paths, arms, phases, _FIRST + 1), dtype=np.int64),
+            counts=np.zeros((paths, arms, phases, 2 * _FIRST + 1), dtype=np.int64),
         )
 
     def _phase(self, state: Watched) -> Index:
