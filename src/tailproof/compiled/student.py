@@ -66,12 +66,13 @@ from tailproof.compiled.student_parts import (
     relative_variance,
 )
 from tailproof.compiled.targets import bind
-from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
+from tailproof.policies import LinStudentUCB
+from tailproof.policies.randomised import TIE
 from tailproof.typing import Array
 
 __all__ = ["lin_student_ucb"]
 
-_TIE = arrays._TIE
+_TIE = TIE
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
