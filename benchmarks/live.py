@@ -40,7 +40,7 @@ from tailproof.policies.base import unwarned
 
 ARMS, DIM = 20, 10
 OFUL_15 = Filtered(OFUL(noise_scale=0.45, bonus=0.4), repeats=15, estimator=Median())
-HORIZON, USERS_SEED = 10_000, 77
+HORIZON, USERS_SEED, DELAYED_SEED = 10_000, 77, 4107
 TARGETS = {(0, 0.0): 0.16, (30, 0.3): 0.22, (300, 0.3): 0.40, (30, 0.7): 0.32}
 """The most regret over that of uniform choices, by mean delay and share of lost rewards."""
 
@@ -422,34 +422,32 @@ def users(paths: int) -> None:
 
 def delayed(paths: int) -> None:
     """Print the regret of five arms with Cauchy rewards, at once and 500 requests late."""
-    behind = Filtered(UCB1(), repeats=15, estimator=Median())
-    tools: dict[str, tuple[Policy[Any], float]] = {
-        "UCB1 behind 15": (behind, 0.0),
-        "UCB1 behind 15, explore = 0.05": (behind, 0.05),
-        "LinStudentUCB": (LinStudentUCB(), 0.0),
-        "LinStudentUCB(random=True)": (LinStudentUCB(random=True), 0.0),
+    tools: dict[str, Policy[Any]] = {
+        f"UCB1(random={random}) behind 15": Filtered(
+            UCB1(random=random), repeats=15, estimator=Median()
+        )
+        for random in (False, True)
+    }
+    tools |= {
+        f"LinStudentUCB(random={random})": LinStudentUCB(random=random) for random in (False, True)
     }
     size, requests = 5, 2 * HORIZON
     print(f"{size} arms, {requests} requests, Cauchy rewards of scale 0.5, {paths} seeds")
     for delay in (0, 500):
         for name, tool in tools.items():
-            found = [_five_arms(*tool, delay, seed, size, requests) for seed in range(paths)]
+            found = [_five_arms(tool, delay, seed, size, requests) for seed in range(paths)]
             spread = np.std(found, ddof=1) / paths**0.5
             print(
                 f"{name}, {delay} late: {np.mean(found):.3f} ± {spread:.3f} of uniform", flush=True
             )
 
 
-def _five_arms(
-    policy: Policy[Any], explore: float, delay: int, seed: int, size: int, requests: int
-) -> float:
+def _five_arms(policy: Policy[Any], delay: int, seed: int, size: int, requests: int) -> float:
     """Return the regret over that of uniform choices."""
-    rng, now = np.random.default_rng([91, seed]), 0.0
+    rng, now = np.random.default_rng([DELAYED_SEED, seed]), 0.0
     value, names = rng.permutation(np.linspace(0, 1, size)), [f"a{i}" for i in range(size)]
     coming, lost = list[tuple[float, str, float]](), 0.0
-    agent = Agent(
-        policy, ":memory:", wait=3 * delay + 10, explore=explore, clock=lambda: now, seed=seed
-    )
+    agent = Agent(policy, ":memory:", wait=3 * delay + 10, clock=lambda: now, seed=seed)
     for _ in range(requests):
         while coming and coming[0][0] <= now:
             agent.tell(*heapq.heappop(coming)[1:])

@@ -36,7 +36,7 @@ def test_wrong_settings_are_named(make: Callable[[], Any], words: str) -> None:
 def test_everything_else_is_as_before() -> None:
     policy = tp.Filtered(tp.UCB1(bonus=2), repeats=3, estimator=tp.Median())
     assert pickle.loads(pickle.dumps(policy)) == copy.deepcopy(policy) == policy
-    assert list(signature(tp.UCB1).parameters) == ["bonus"]
+    assert list(signature(tp.UCB1).parameters) == ["bonus", "random"]
     assert list(signature(tp.Median()).parameters) == ["x", "axis"]
     with pytest.raises(TypeError, match="abstract"):
         noise.Noise()  # type: ignore[abstract]

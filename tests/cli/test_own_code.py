@@ -71,7 +71,7 @@ def test_own_policies_noise_and_environments_are_simulated(tmp_path: Path) -> No
     assert "mine_alone:WIDE" in output
     settings = Result.load(tmp_path / "run" / "result.npz").settings
     assert list(settings["policies"]) == texts
-    assert settings["policies"][texts[0]] == "Eager(bonus=2)"
+    assert settings["policies"][texts[0]] == "Eager(bonus=2, random=False)"
     assert "Odd(scale=3.0)" in settings["environment"]
     assert "(0.0, 2.0)" in settings["environment"]
 
@@ -97,7 +97,7 @@ def test_identify_takes_own_noise() -> None:
         ("--policy mine_alone:Odd", "of this library, got Odd"),
         ("--environment mine_alone:shop", "must take the noise: def shop(noise)"),
         ("--noise mine_alone:Eager", "mine_alone:Eager must make a noise"),
-        ("--policy 'mine_alone:Eager(bonis=1)'", "it takes bonus; did you mean bonus?"),
+        ("--policy 'mine_alone:Eager(bonis=1)'", "it takes bonus, random; did you mean bonus?"),
         ("--policy ofull", "policy 'ofull' is unknown; did you mean oful or tofu?"),
         ("--policy 'oful(noise_scal=1)'", "did you mean noise_scale?"),
         ("--policy 'filtered(ucbb1, repeats=3)'", "did you mean ucb1?"),

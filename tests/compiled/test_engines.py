@@ -193,6 +193,8 @@ def test_what_has_no_compiled_form_is_named() -> None:
         simulate({"it": gap}, bandit, horizon=9, paths=2, engine="compiled")
     with pytest.raises(ValueError, match="has one with clusters=False"):
         simulate({"it": LinStudentUCB(clusters=True)}, _ARMS, horizon=9, paths=2, engine="compiled")
+    with pytest.raises(ValueError, match="UCB1 has one with random=False"):
+        simulate({"it": UCB1(random=True)}, _ARMS, horizon=9, paths=2, engine="compiled")
     with pytest.raises(ValueError, match="has one where sketch is None"):
         simulate({"it": OrderStatisticUCB(sketch=16)}, _ARMS, horizon=9, paths=2, engine="compiled")
     ball = environments.unit_ball(noise.Normal(), dim=3)

@@ -157,7 +157,9 @@ def test_a_recipe_that_cannot_be_built_is_said_not_to_be_checked() -> None:
     play(agent, 40)
     found = agent.verify()
     assert found.ok
-    assert found.unchecked == {"Unbuilt(bonus=1.0)": "it cannot be built from its text"}
+    assert found.unchecked == {
+        "Unbuilt(bonus=1.0, random=False)": "it cannot be built from its text"
+    }
 
 
 def test_a_policy_that_cannot_learn_the_journal_changes_nothing() -> None:

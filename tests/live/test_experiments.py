@@ -63,7 +63,17 @@ def test_the_control_group_has_its_share(asks: int) -> None:
     assert abs(share - 0.1) < 3 * (0.1 * 0.9 / asks) ** 0.5
 
 
-@pytest.mark.parametrize("policy", [UCB1(), ThompsonSampling(), RevenueUCB()], ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        UCB1(),
+        UCB1(random=True),
+        Filtered(UCB1(random=True), repeats=3),
+        ThompsonSampling(),
+        RevenueUCB(),
+    ],
+    ids=repr,
+)
 def test_propensities_are_those_of_what_happens(policy: Policy[Any]) -> None:
     """Choices less their propensities add up to noise: |z| < 4 for three arms and two ratios."""
     agent = Agent(policy, ":memory:", control=("red", 0.3), floor=0.1, explore=0.05, seed=2)

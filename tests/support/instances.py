@@ -103,6 +103,7 @@ ALL = POLICIES + BEST_ARM
 WRAPPERS: dict[str, Callable[..., Policy[Any]]] = declared("tailproof.wrappers", Wrapper)
 VARIANTS: list[Policy[Any]] = [
     OFUL(bonus=0, ridge=3.0, noise_scale=0.2),
+    UCB1(random=True),
     LinStudentUCB(room=4, intercept=False),
     SymmetricOFUL(tau=2, radius="practical", bonus=0.3),
     SymmetricOFUL(tau=8, radius="theorem", mass=0.5, horizon=1000),
@@ -118,6 +119,8 @@ OTHER_SETTINGS: list[Policy[Any]] = [
     Filtered(OFUL(), repeats=7, estimator=MedianOfMeans(blocks=2)),
     Filtered(Filtered(UCB1(), repeats=3, estimator=Median()), repeats=4, estimator=Mean()),
     Filtered(Capped(LinTS()), repeats=21, estimator=Quantile(0.9)),
+    Filtered(UCB1(random=True), repeats=3, estimator=Median()),
+    AutoFiltered(UCB1(random=True), repeats=3, settle=4),
     AutoFiltered(OFUL()),
     AutoFiltered(OFUL(), repeats=3, settle=30),
     AutoFiltered(OFUL(), intercept=False),

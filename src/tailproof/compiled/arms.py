@@ -18,7 +18,9 @@ __all__ = ["thompson_sampling", "ucb1", "uniform_choice"]
 
 
 def ucb1(policy: UCB1, sizes: Sizes) -> Form:
-    """Return the form of UCB1."""
+    """Return the form of UCB1, or raise if its widths are random."""
+    if policy.random:
+        raise ValueError(f"{policy!r} has no compiled form; UCB1 has one with random=False")
     settings = (2 * policy.bonus * policy.bonus,)
     return Form(start_tally, ucb1_index, learn_tally, settings, state=2 * sizes.width)
 

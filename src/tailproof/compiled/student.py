@@ -66,12 +66,11 @@ from tailproof.compiled.student_parts import (
     relative_variance,
 )
 from tailproof.compiled.targets import apart, bind
-from tailproof.policies import LinStudentUCB, lin_student_ucb as arrays
+from tailproof.policies import LinStudentUCB
+from tailproof.policies.randomised import TIE
 from tailproof.typing import Array
 
 __all__ = ["lin_student_ucb"]
-
-_TIE = arrays._TIE
 
 
 def lin_student_ucb(policy: LinStudentUCB, sizes: Sizes) -> Form:
@@ -226,7 +225,7 @@ def tied(values: Array, work: Array, luck: float) -> None:
         values[k] += luck * work[U + k]
         best, widest = max(best, values[k]), max(widest, work[U + k])
     for k in range(ARMS):
-        if values[k] >= best - _TIE * widest:
+        if values[k] >= best - TIE * widest:
             values[k] = best
 
 

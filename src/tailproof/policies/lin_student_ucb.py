@@ -6,17 +6,13 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import NonNegative, Range
-from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
-from tailproof.policies.randomised import shares_of_lines
+from tailproof.policies.randomised import draw_index, shares_by_uniform, tied
 from tailproof.policies.state.arm_clusters import ArmClusters
 from tailproof.policies.state.counts import clip
 from tailproof.policies.state.student_fit import SHAPES, StudentFit
 
 __all__ = ["LinStudentUCB"]
-
-_TIE = 1e-6
-"""Indices closer than this, in units of the width, are equal: rounding comes up to 1e-9 of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,20 +136,16 @@ class LinStudentUCB(Policy[StudentFit]):
 
     def _choose(self, state: StudentFit, arms: Array, rng: np.random.Generator) -> Index:
         mean, width = self._lines(state, arms)
-        luck = rng.random((state.paths, 1)) if self.random else 1.0
-        return pick_largest(_tied(mean + luck * width, width), rng)
+        index = draw_index(mean, width, rng) if self.random else tied(mean + width, width)
+        return pick_largest(index, rng)
 
     def _propensities(self, state: StudentFit, arms: Array) -> Array:
         mean, width = self._lines(state, arms)
-        if not self.random:
-            index = _tied(mean + width, width)
-            best = index == index.max(axis=1, keepdims=True)
-            return np.asarray(best / np.count_nonzero(best, axis=1)[:, None])
-        paths, k = mean.shape
-        shares = np.empty((paths, k))
-        for rows in chunks(paths, k * k):
-            shares[rows] = shares_of_lines(*_alike(mean[rows], width[rows]), _beyond)
-        return shares
+        if self.random:
+            return shares_by_uniform(mean, width)
+        index = tied(mean + width, width)
+        best = index == index.max(axis=1, keepdims=True)
+        return np.asarray(best / np.count_nonzero(best, axis=1)[:, None])
 
     def _lines(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
         """Return the mean and the width of every arm, of shape (paths, K) each."""
@@ -180,26 +172,6 @@ class LinStudentUCB(Policy[StudentFit]):
 
     def _learn(self, state: StudentFit, arms: Array, chosen: Index, rewards: Array) -> None:
         state.update(arms, picked(arms, chosen), clip(rewards[:, 0]))
-
-
-def _tied(index: Array, width: Array) -> Array:
-    """Return the indices; arms within rounding of the largest index get the largest index."""
-    best, tie = index.max(axis=1, keepdims=True), _TIE * width.max(axis=1, keepdims=True)
-    return np.where(index >= best - tie, best, index)
-
-
-def _alike(mean: Array, width: Array) -> tuple[Array, Array]:
-    """Return the lines, made equal for arms that differ by rounding only."""
-    tie = _TIE * width.max(axis=1)[:, None, None]
-    close = np.abs(mean[:, :, None] - mean[:, None, :]) <= tie
-    close &= np.abs(width[:, :, None] - width[:, None, :]) <= tie
-    first = close.argmax(axis=2)
-    return np.take_along_axis(mean, first, axis=1), np.take_along_axis(width, first, axis=1)
-
-
-def _beyond(place: Array) -> Array:
-    """Return P(U > place) for U ~ Uniform(0, 1)."""
-    return np.asarray(np.maximum(1 - place, 0))
 
 
 def _squared_reach(log: Array, df: Array) -> Array:

@@ -1,4 +1,8 @@
-"""Optimism by a random amount that all arms share: RevenueUCB, LinRevenueUCB, LinStudentUCB."""
+"""Optimism by a random amount that all arms share.
+
+The amount is |Z|, Z ~ N(0, 1), in RevenueUCB and LinRevenueUCB, and U ~ Uniform(0, 1) in UCB1 and
+LinStudentUCB.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -9,9 +13,19 @@ from scipy.special import erfc
 from tailproof.chunking import chunks
 from tailproof.policies.base import Array, Index, Policy, S, pick_largest
 
-__all__ = ["EXCLUDED", "Randomised", "shares_of_lines", "shares_of_luck"]
+__all__ = [
+    "EXCLUDED",
+    "TIE",
+    "Randomised",
+    "draw_index",
+    "shares_by_uniform",
+    "shares_of_luck",
+    "tied",
+]
 EXCLUDED = -1e300
 """The mean of an arm that only a look can choose: no multiple of a width makes up for it."""
+TIE = 1e-6
+"""Indices closer than this, in units of the width, are equal: rounding comes up to 1e-9 of it."""
 
 
 class Randomised(Policy[S]):
@@ -42,10 +56,7 @@ class Randomised(Policy[S]):
 
     def _propensities(self, state: S, arms: Array) -> Array:
         mean, width, looks = self._lines(state, arms)
-        paths, k = mean.shape
-        share = np.empty((paths, k))
-        for rows in chunks(paths, k * k):
-            share[rows] = shares_of_luck(mean[rows], width[rows])
+        share = shares_of_luck(mean, width)
         if looks is None:
             return share
         rest = 1 - looks.sum(axis=1, keepdims=True)
@@ -59,10 +70,50 @@ def shares_of_luck(mean: Array, width: Array) -> Array:
     [[0.6827, 0.3173]]
     """
     root = np.sqrt(0.5)
-    return shares_of_lines(mean, width, lambda z: np.asarray(erfc(root * z)))
+    return _shares(mean, width, lambda z: np.asarray(erfc(root * z)))
 
 
-def shares_of_lines(mean: Array, width: Array, beyond: Callable[[Array], Array]) -> Array:
+def draw_index(mean: Array, width: Array, rng: np.random.Generator) -> Array:
+    """Return the index mean_a + U width_a of every arm, U ~ Uniform(0, 1) drawn once for a row."""
+    luck = rng.random(len(mean))[:, None]
+    return tied(mean + luck * width, width)
+
+
+def shares_by_uniform(mean: Array, width: Array) -> Array:
+    """Return the probability that `draw_index` is largest at each arm, for finite lines.
+
+    >>> shares_by_uniform(np.array([[1.0, 0.0]]), np.array([[0.0, 4.0]])).tolist()
+    [[0.25, 0.75]]
+    """
+    return _shares(mean, width, lambda u: np.asarray(np.maximum(1 - u, 0)), tie=TIE)
+
+
+def tied(index: Array, width: Array) -> Array:
+    """Return the indices; arms within rounding of the largest index get the largest index."""
+    best, tie = index.max(axis=1, keepdims=True), TIE * width.max(axis=1, keepdims=True)
+    return np.where(index >= best - tie, best, index)
+
+
+def _shares(mean: Array, width: Array, beyond: Callable[[Array], Array], tie: float = 0.0) -> Array:
+    """Return `_shares_of_lines`; lines that differ by at most `tie` widths are equal."""
+    paths, k = mean.shape
+    share = np.empty((paths, k))
+    for rows in chunks(paths, k * k):
+        lines = mean[rows], width[rows]
+        share[rows] = _shares_of_lines(*(_alike(*lines, tie) if tie else lines), beyond)
+    return share
+
+
+def _alike(mean: Array, width: Array, tie: float) -> tuple[Array, Array]:
+    """Return the lines, made equal for arms that differ by rounding only."""
+    least = tie * width.max(axis=1)[:, None, None]
+    close = np.abs(mean[:, :, None] - mean[:, None, :]) <= least
+    close &= np.abs(width[:, :, None] - width[:, None, :]) <= least
+    first = close.argmax(axis=2)
+    return np.take_along_axis(mean, first, axis=1), np.take_along_axis(width, first, axis=1)
+
+
+def _shares_of_lines(mean: Array, width: Array, beyond: Callable[[Array], Array]) -> Array:
     """Return P(mean_a + X width_a is the largest of its row) for each arm a and a random X ≥ 0.
 
     `beyond` returns P(X > x). As functions of X the indices are lines. Each line is above all

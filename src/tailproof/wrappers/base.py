@@ -164,7 +164,7 @@ def innermost(policy: Policy[Any]) -> Any:
 
     >>> from tailproof import UCB1, Filtered
     >>> innermost(Filtered(Filtered(UCB1(), repeats=3), repeats=5))
-    UCB1(bonus=1.0)
+    UCB1(bonus=1.0, random=False)
     """
     return policy._innermost
 
@@ -174,6 +174,6 @@ def altered(policy: Policy[Any], **changes: Any) -> Any:
 
     >>> from tailproof import UCB1, Filtered
     >>> altered(Filtered(UCB1(), repeats=3), bonus=0.5).policy
-    UCB1(bonus=0.5)
+    UCB1(bonus=0.5, random=False)
     """
     return policy._altered(**changes)
