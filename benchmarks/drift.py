@@ -23,6 +23,7 @@ from tailproof import (
     UCB1,
     AutoFiltered,
     DiscountedUCB,
+    FixedArm,
     LinRevenueUCB,
     LinStudentUCB,
     Policy,
@@ -43,6 +44,8 @@ from tailproof.typing import Array
 BONUSES = (0.1, 0.3, 1.0, 3.0)
 TOOLS = ["alone", "Vigilant", "Renewed, 2000", "both"]
 LEVEL = 0.01
+TIED_LEVEL, TIED_DECISIONS = 0.1, 3000
+"""Where rewards tie, the level is not proved: a large one shows sooner by how much it is missed."""
 LAWS: dict[str, noise.Noise] = {
     "normal": noise.Normal(),
     "Cauchy": noise.Cauchy(),
@@ -196,6 +199,9 @@ def alarms(paths: int, decisions: int) -> None:
     for label, policy, world, count, length in watched:
         restarted = _restarted(Vigilant(policy, level=LEVEL), world, count, length)
         _report(table, f"{label}, {length} decisions", int((restarted > 0).sum()), count)
+    for buyers in (0.003, 0.01, 0.03, 0.1, 0.3):
+        label = f"one arm, {buyers:.1%} buy, {TIED_DECISIONS} decisions, level {TIED_LEVEL}"
+        _report(table, label, _restarted_by_ties(buyers, 6 * paths), 6 * paths)
     show(table)
 
 
@@ -217,6 +223,16 @@ def _restarted(
         world.advance()
     restarts: Array = state.restarts
     return restarts
+
+
+def _restarted_by_ties(buyers: float, paths: int) -> int:
+    """Return how many paths were restarted whose rewards are zero, or one price."""
+    rng, arms = np.random.default_rng([20, round(1000 * buyers)]), np.ones((paths, 1, 1))
+    policy = Vigilant(FixedArm(arm=0), level=TIED_LEVEL)
+    state, chosen = policy.init(paths, 1, 1), np.zeros(paths, dtype=np.int64)
+    for _ in range(TIED_DECISIONS):
+        policy.learn(state, arms, chosen, 20.0 * (rng.random((paths, 1)) < buyers))
+    return int(np.count_nonzero(state.restarts))
 
 
 def _report(table: Any, label: str, count: int, paths: int) -> None:

@@ -134,12 +134,14 @@ class Vigilant(Wrapper[Watched]):
     Σ w ≤ 1: a bet of w_n that a change begins with reward n, which pays f_j(u) from then on.
 
     *Where nothing changes, a path is restarted with probability at most `level`, ever*, for any
-    law, without a mean, with ties, of any scale, and for any policy inside (Ville's inequality for
-    every arm, and a union bound; arms that come later add level·ln(K/K₀)). That holds where arms
-    are known by number, and for vectors as long as the offer stays the same. Where offers vary, as
-    with contexts, all rewards are ranked together, only bets on a fall count, and M ≥ 1/level
-    restarts: the statement is then for policies that do not get worse and offers that come from
-    one law, and measured.
+    continuous law, without a mean, of any scale, and for any policy inside (Ville's inequality for
+    every arm, and a union bound; arms that come later add level·ln(K/K₀)). Where rewards tie, as
+    zeros do, bets are fair on average over all orders but not after each tie: measured, 3 to 12 %
+    of paths are restarted in 3000 decisions at level = 0.1. All of this holds where arms are known
+    by number, and for vectors as long as the offer stays the same. Where offers vary, as with
+    contexts, all rewards are ranked together, only bets on a fall count, and M ≥ 1/level restarts:
+    the statement is then for policies that do not get worse and offers that come from one law, and
+    measured.
 
     With a `period`, such as a week, rewards are ranked among those of the same arm and the same
     phase, such as the day of the week, and the bets of an arm go on over its phases. So a cycle is
