@@ -16,6 +16,7 @@ from traces import offers, play
 
 from tailproof import (
     OFUL,
+    PEGE,
     UCB1,
     AutoFiltered,
     Capped,
@@ -216,6 +217,12 @@ def test_one_setting_is_replaced() -> None:
         replace(policy, repeats=0)
     inside = altered(FromRegret(policy, decisions=3), bonus=0.5)
     assert inside == FromRegret(Filtered(OFUL(bonus=0.5), **MEDIAN), decisions=3)
+
+
+def test_a_wrapper_keeps_the_arms_fixed_that_its_policy_keeps_fixed() -> None:
+    for policy, fixed in ((PEGE(), True), (OFUL(), False)):
+        nested = AutoFiltered(Filtered(policy, **MEDIAN), repeats=3, settle=3)
+        assert nested.init(1, 3, 2).fixed_arms == fixed
 
 
 def test_a_state_of_another_inside_is_refused() -> None:
