@@ -34,6 +34,7 @@ __all__ = [
     "picked",
     "proposing",
     "recommending",
+    "shares_of_largest",
     "unwarned",
 ]
 
@@ -389,10 +390,18 @@ class Indexed(Policy[S]):
         return pick_largest(self._index(state, arms), rng)
 
     def _propensities(self, state: S, arms: Array) -> Array:
-        index = self._index(state, arms)
-        index = np.where(np.isnan(index), -np.inf, index)
-        tied = index == index.max(axis=1, keepdims=True)
-        return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+        return shares_of_largest(self._index(state, arms))
+
+
+def shares_of_largest(index: Array) -> Array:
+    """Return the probability with which `pick_largest` picks each position.
+
+    >>> shares_of_largest(np.array([[3.0, 1.0, 3.0]])).tolist()
+    [[0.5, 0.0, 0.5]]
+    """
+    index = np.where(np.isnan(index), -np.inf, index)
+    tied = index == index.max(axis=1, keepdims=True)
+    return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
 def pick_largest(index: Array, rng: np.random.Generator) -> Index:

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from tailproof.checks import NonNegative, Range
-from tailproof.policies.base import Array, Index, Policy, pick_largest, picked
+from tailproof.policies.base import Array, Index, Policy, pick_largest, picked, shares_of_largest
 from tailproof.policies.randomised import draw_index, shares_by_uniform, tied
 from tailproof.policies.state.arm_clusters import ArmClusters
 from tailproof.policies.state.counts import clip
@@ -143,9 +143,7 @@ class LinStudentUCB(Policy[StudentFit]):
         mean, width = self._lines(state, arms)
         if self.random:
             return shares_by_uniform(mean, width)
-        index = tied(mean + width, width)
-        best = index == index.max(axis=1, keepdims=True)
-        return np.asarray(best / np.count_nonzero(best, axis=1)[:, None])
+        return shares_of_largest(tied(mean + width, width))
 
     def _lines(self, state: StudentFit, arms: Array) -> tuple[Array, Array]:
         """Return the mean and the width of every arm, of shape (paths, K) each."""

@@ -25,7 +25,8 @@ def open_table(table: Any, sheet: str | None = None) -> Source:
         import pandas
 
         # pandas 2 rounds the last bit wrongly unless it is asked not to; pandas 3 needs no asking
-        exactly: Any = {"float_precision": "round_trip"} if pandas.__version__ < "3" else {}
+        old = pandas.__version__.startswith("2.")
+        exactly: Any = {"float_precision": "round_trip"} if old else {}
         return _journal(pandas.read_csv(table, low_memory=False, **exactly), None)
     if sheet is not None:
         raise ValueError("sheet is for Excel workbooks, and the table is none")

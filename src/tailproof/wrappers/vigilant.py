@@ -102,8 +102,9 @@ class Watched(Wrapped):
         edges = self.edges[at]
         place = 2 * (edges < y[:, None]).sum(axis=1) + (edges == y[:, None]).any(axis=1)
         self.counts[*at, place] += ONE
-        n = self.counts[at].sum(axis=1)
-        upto = self.counts[at].cumsum(axis=1)[np.arange(len(y)), place] / n
+        upto = self.counts[at].cumsum(axis=1)
+        n = upto[:, -1]
+        upto = upto[np.arange(len(y)), place] / n
         share = self.counts[*at, place] / n
         fall, rise = _mass(1 - upto, share), _mass(upto - share, share)
         factor = np.stack([fall, rise], axis=1) / share[:, None, None]
